@@ -1,0 +1,71 @@
+//! Record types by number, printed by mnemonic or as `TYPE65280` (RFC 3597).
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A record type.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Rtype(pub u16);
+
+/// A text that is not a record type.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a record type; write a mnemonic such as A or CNAME, or TYPE and a number")]
+pub struct RtypeError(pub String);
+
+macro_rules! rtypes {
+    ($($name:ident = $number:literal),* $(,)?) => {
+        #[allow(missing_docs)]
+        impl Rtype {
+            $(pub const $name: Rtype = Rtype($number);)*
+        }
+        const MNEMONICS: &[(&str, Rtype)] = &[$((stringify!($name), Rtype($number)),)*];
+    };
+}
+
+rtypes! {
+    A = 1, NS = 2, CNAME = 5, SOA = 6, PTR = 12, HINFO = 13, MX = 15, TXT = 16, AAAA = 28, SRV = 33,
+    NAPTR = 35, DNAME = 39, OPT = 41, DS = 43, SSHFP = 44, RRSIG = 46, NSEC = 47, DNSKEY = 48,
+    TLSA = 52, CDS = 59, CDNSKEY = 60, SVCB = 64, HTTPS = 65, IXFR = 251, AXFR = 252, ANY = 255,
+    CAA = 257,
+}
+
+impl fmt::Display for Rtype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match MNEMONICS.iter().find(|(_, rtype)| rtype == self) {
+            Some((mnemonic, _)) => f.pad(mnemonic),
+            None => f.pad(&format!("TYPE{}", self.0)),
+        }
+    }
+}
+
+impl fmt::Debug for Rtype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Rtype {
+    type Err = RtypeError;
+
+    fn from_str(text: &str) -> Result<Rtype, RtypeError> {
+        let upper = text.to_ascii_uppercase();
+        let known = MNEMONICS.iter().find(|(mnemonic, _)| *mnemonic == upper).map(|(_, rtype)| *rtype);
+        let by_number = || upper.strip_prefix("TYPE")?.parse().ok().map(Rtype);
+        known.or_else(by_number).ok_or_else(|| RtypeError(text.to_owned()))
+    }
+}
+
+impl Serialize for Rtype {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Rtype {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Rtype, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
