@@ -1,1 +1,58 @@
-fn main() {}
+//! Developer commands, run as `cargo xtask COMMAND`.
+//!
+//! Each command does the set-up that it needs, says what it runs, and where something fails it names the
+//! command to repeat by hand.
+
+mod bench;
+mod cargo;
+mod coverage;
+mod crds;
+mod packages;
+mod purity;
+mod steps;
+mod test;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// Developer commands of Fingerpost.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask", version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Everything that the CI runs: formatting, lints, documentation, purity, all tests
+    ///
+    /// The tests with real clients need dig, kdig and named-checkzone. As root on Debian the missing
+    /// packages are installed; otherwise the command to install them is printed and the step fails.
+    Test,
+    /// Write deploy/crds anew from the kinds in crates/api
+    Crds,
+    /// Line coverage of the pure crates (dns, api, planner) by their own tests
+    ///
+    /// Builds into target/coverage with the compiler's own instrumentation. Inline test modules and test
+    /// files are not counted. Needs the rustup component llvm-tools and adds it when it is missing.
+    Coverage {
+        /// The share of lines, in percent, under which a crate fails
+        #[arg(long, default_value_t = 90.0, value_name = "PERCENT")]
+        minimum: f64,
+    },
+    /// Measurements, in release mode; docs/benchmarks.md says how to read them
+    Bench {
+        #[command(subcommand)]
+        subject: bench::Subject,
+    },
+}
+
+fn main() -> Result<()> {
+    match Arguments::parse().command {
+        Command::Test => test::run(),
+        Command::Crds => crds::run(),
+        Command::Coverage { minimum } => coverage::run(minimum),
+        Command::Bench { subject } => bench::run(&subject),
+    }
+}
