@@ -2,12 +2,21 @@
 //!
 //! Nothing in here does IO or reads a clock.
 
+mod content_hash;
 mod name;
+mod packed_zone;
+mod pattern;
 mod rdata;
 mod record_set;
 mod rtype;
+mod token;
+mod ttl;
 
+pub use content_hash::entry_hash;
 pub use name::{MAX_LABEL, MAX_WIRE, Name, NameError, parent_key};
-pub use rdata::{Rdata, RdataError};
+pub use packed_zone::{PackedNode, PackedSet, PackedZone, PackedZoneError};
+pub use pattern::{Pattern, PatternError};
+pub use rdata::{Rdata, RdataError, Soa};
 pub use record_set::RecordSet;
 pub use rtype::{Rtype, RtypeError};
+pub use ttl::{MAX_TTL, parse_seconds};

@@ -130,6 +130,13 @@ impl Name {
         Name(Arc::from(key))
     }
 
+    /// Whether the octets are the key of some name.
+    pub(crate) fn is_key(key: &[u8]) -> bool {
+        let name = Name::from_key(key);
+        let complete = key.is_empty() || key.ends_with(&[END]);
+        complete && Name::from_wire(&name.to_wire()).is_ok_and(|(same, _)| same == name)
+    }
+
     /// The labels from the root down, each ended by a zero octet: the order of these bytes is
     /// the canonical order of names, and an ancestor's key is a prefix of its descendants' keys.
     pub fn key(&self) -> &[u8] {

@@ -1,10 +1,26 @@
 //! Record data, kept as uncompressed wire form and read and written in presentation format
 //! through the `domain` crate.
 
+mod presentation;
+mod soa;
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use domain::base::name::ParsedName;
+use domain::base::rdata::{ComposeRecordData, ParseRecordData};
+use domain::base::zonefile_fmt::{DisplayKind, ZonefileFmt};
+use domain::dep::octseq::Parser;
+use domain::rdata::ZoneRecordData;
+
+pub use soa::Soa;
+
 use crate::{Name, Rtype};
+
+/// The most octets that a character string of TXT has (RFC 1035 section 3.3).
+const MAX_STRING: usize = 255;
 
 /// The data of one record.
 ///
@@ -27,6 +43,8 @@ pub struct RdataError {
     pub reason: String,
 }
 
+type Parsed<'a> = ZoneRecordData<&'a [u8], ParsedName<&'a [u8]>>;
+
 impl Rdata {
     /// An address record's data.
     pub fn a(address: Ipv4Addr) -> Rdata {
@@ -43,6 +61,50 @@ impl Rdata {
         Rdata { rtype, wire: target.to_wire().into() }
     }
 
+    /// A text, in as many strings of 255 octets as it needs.
+    pub fn txt(text: &str) -> Rdata {
+        let strings = text.as_bytes().chunks(MAX_STRING);
+        let mut wire: Vec<u8> = strings.flat_map(|string| [&[string.len() as u8], string].concat()).collect();
+        if wire.is_empty() {
+            wire.push(0);
+        }
+        Rdata { rtype: Rtype::TXT, wire: wire.into() }
+    }
+
+    /// A mail exchange.
+    pub fn mx(preference: u16, exchange: &Name) -> Rdata {
+        let mut wire = preference.to_be_bytes().to_vec();
+        exchange.write_wire(&mut wire);
+        Rdata { rtype: Rtype::MX, wire: wire.into() }
+    }
+
+    /// A start of authority.
+    pub fn soa(soa: &Soa) -> Rdata {
+        Rdata { rtype: Rtype::SOA, wire: soa.to_wire().into() }
+    }
+
+    /// The fields of a start of authority; `None` for other types.
+    pub fn as_soa(&self) -> Option<Soa> {
+        (self.rtype == Rtype::SOA).then(|| Soa::from_wire(&self.wire)).flatten()
+    }
+
+    /// Reads uncompressed data off the wire; what the type's definition does not allow is refused.
+    pub fn from_wire(rtype: Rtype, wire: &[u8]) -> Result<Rdata, RdataError> {
+        match canonical(rtype, wire) {
+            Some(wire) => Ok(Rdata { rtype, wire: wire.into() }),
+            None => Err(RdataError {
+                rtype,
+                text: generic(wire),
+                reason: "the octets are not what the type's definition says".to_owned(),
+            }),
+        }
+    }
+
+    /// Data whose octets were checked before.
+    pub(crate) fn from_checked_wire(rtype: Rtype, wire: &[u8]) -> Rdata {
+        Rdata { rtype, wire: wire.into() }
+    }
+
     /// The type of the data.
     pub fn rtype(&self) -> Rtype {
         self.rtype
@@ -52,10 +114,77 @@ impl Rdata {
     pub fn wire(&self) -> &[u8] {
         &self.wire
     }
+
+    /// The name that the data leads to: of CNAME, DNAME, NS, PTR, MX, SRV, SVCB and HTTPS.
+    ///
+    /// For SVCB and HTTPS the target `.` stands for the owner itself (RFC 9460 section 2.5), so
+    /// it leads nowhere else.
+    pub fn target(&self) -> Option<Name> {
+        let at = match self.rtype {
+            Rtype::CNAME | Rtype::DNAME | Rtype::NS | Rtype::PTR => 0,
+            Rtype::MX | Rtype::SVCB | Rtype::HTTPS => 2,
+            Rtype::SRV => 6,
+            _ => return None,
+        };
+        let (name, _) = Name::from_wire(self.wire.get(at..)?).ok()?;
+        let is_self = name.is_root() && matches!(self.rtype, Rtype::SVCB | Rtype::HTTPS);
+        (!is_self).then_some(name)
+    }
+}
+
+/// The wire form with its names in lower case; `None` where the type does not allow it.
+fn canonical(rtype: Rtype, wire: &[u8]) -> Option<Vec<u8>> {
+    match rtype {
+        _ if rtype.is_meta() || wire.len() > usize::from(u16::MAX) => None,
+        Rtype::A => (wire.len() == 4).then(|| wire.to_vec()),
+        Rtype::AAAA => (wire.len() == 16).then(|| wire.to_vec()),
+        Rtype::TXT if wire.is_empty() => None,
+        _ => {
+            let mut out = Vec::with_capacity(wire.len());
+            let Ok(()) = parsed(rtype, wire)?.compose_canonical_rdata(&mut out);
+            lower_service_target(rtype, &mut out)?;
+            // A compressed name would come out longer than it went in.
+            (out.len() == wire.len()).then_some(out)
+        }
+    }
+}
+
+fn parsed(rtype: Rtype, wire: &[u8]) -> Option<Parsed<'_>> {
+    let mut parser = Parser::from_ref(wire);
+    let data = ZoneRecordData::parse_rdata(rtype.0.into(), &mut parser).ok()??;
+    (parser.remaining() == 0).then_some(data)
+}
+
+/// RFC 4034 does not name SVCB and HTTPS, but their targets are equal without regard to case too.
+fn lower_service_target(rtype: Rtype, wire: &mut [u8]) -> Option<()> {
+    if matches!(rtype, Rtype::SVCB | Rtype::HTTPS) {
+        let target = wire.get_mut(2..)?;
+        let lower = Name::from_wire(target).ok()?.0.to_wire();
+        target[..lower.len()].copy_from_slice(&lower);
+    }
+    Some(())
+}
+
+/// The form of RFC 3597 section 5, which every type has.
+fn generic(wire: &[u8]) -> String {
+    let digits: String = wire.iter().map(|octet| format!("{octet:02x}")).collect();
+    if digits.is_empty() { "\\# 0".to_owned() } else { format!("\\# {} {digits}", wire.len()) }
+}
+
+impl fmt::Display for Rdata {
+    /// Presentation format with absolute names, on one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match parsed(self.rtype, &self.wire) {
+            Some(ZoneRecordData::Unknown(_)) | None => f.pad(&generic(&self.wire)),
+            Some(ZoneRecordData::A(data)) => f.pad(&data.addr().to_string()),
+            Some(ZoneRecordData::Aaaa(data)) => f.pad(&data.addr().to_string()),
+            Some(data) => f.pad(&data.display_zonefile(DisplayKind::Simple).to_string()),
+        }
+    }
 }
 
 impl fmt::Debug for Rdata {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:?}", self.rtype, self.wire)
+        write!(f, "{} {self}", self.rtype)
     }
 }

@@ -25,10 +25,20 @@ macro_rules! rtypes {
 }
 
 rtypes! {
-    A = 1, NS = 2, CNAME = 5, SOA = 6, PTR = 12, HINFO = 13, MX = 15, TXT = 16, AAAA = 28, SRV = 33,
-    NAPTR = 35, DNAME = 39, OPT = 41, DS = 43, SSHFP = 44, RRSIG = 46, NSEC = 47, DNSKEY = 48,
-    TLSA = 52, CDS = 59, CDNSKEY = 60, SVCB = 64, HTTPS = 65, IXFR = 251, AXFR = 252, ANY = 255,
-    CAA = 257,
+    A = 1, NS = 2, CNAME = 5, SOA = 6, PTR = 12, HINFO = 13, MX = 15, TXT = 16, RP = 17, AFSDB = 18,
+    AAAA = 28, LOC = 29, SRV = 33, NAPTR = 35, KX = 36, CERT = 37, DNAME = 39, OPT = 41, DS = 43,
+    SSHFP = 44, IPSECKEY = 45, RRSIG = 46, NSEC = 47, DNSKEY = 48, NSEC3 = 50, NSEC3PARAM = 51,
+    TLSA = 52, SMIMEA = 53, CDS = 59, CDNSKEY = 60, OPENPGPKEY = 61, CSYNC = 62, ZONEMD = 63,
+    SVCB = 64, HTTPS = 65, SPF = 99, EUI48 = 108, EUI64 = 109, IXFR = 251, AXFR = 252, ANY = 255,
+    URI = 256, CAA = 257,
+}
+
+impl Rtype {
+    /// Whether the type is for queries and messages only, so that no record has it
+    /// (RFC 6895 section 3.1).
+    pub fn is_meta(self) -> bool {
+        matches!(self.0, 0 | 128..=255) || self == Rtype::OPT
+    }
 }
 
 impl fmt::Display for Rtype {
@@ -52,7 +62,8 @@ impl FromStr for Rtype {
     fn from_str(text: &str) -> Result<Rtype, RtypeError> {
         let upper = text.to_ascii_uppercase();
         let known = MNEMONICS.iter().find(|(mnemonic, _)| *mnemonic == upper).map(|(_, rtype)| *rtype);
-        let by_number = || upper.strip_prefix("TYPE")?.parse().ok().map(Rtype);
+        let digits = upper.strip_prefix("TYPE").filter(|digits| digits.bytes().all(|d| d.is_ascii_digit()));
+        let by_number = || digits?.parse().ok().map(Rtype);
         known.or_else(by_number).ok_or_else(|| RtypeError(text.to_owned()))
     }
 }
