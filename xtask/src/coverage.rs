@@ -42,7 +42,8 @@ fn measure(name: &str, tools: &LlvmTools) -> Result<Coverage> {
 }
 
 fn test(name: &str, profiles: &Path, more: &[&str]) -> Command {
-    let mut command = cargo(&["test", "--quiet", "--package", name, "--target-dir", "target/coverage"]);
+    let mut command =
+        cargo(&["test", "--quiet", "--tests", "--package", name, "--target-dir", "target/coverage"]);
     command.args(more);
     command.env("RUSTFLAGS", "-C instrument-coverage");
     command.env("LLVM_PROFILE_FILE", profiles.join("%p-%m.profraw"));

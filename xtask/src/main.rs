@@ -12,6 +12,8 @@ mod purity;
 mod steps;
 mod test;
 
+use std::process::ExitCode;
+
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
@@ -48,8 +50,18 @@ enum Command {
     },
 }
 
-fn main() -> Result<()> {
-    match Arguments::parse().command {
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
         Command::Test => test::run(),
         Command::Crds => crds::run(),
         Command::Coverage { minimum } => coverage::run(minimum),
