@@ -1,0 +1,165 @@
+//! Reading a query: header, question and OPT, with the reason why it cannot be answered.
+
+use dns::{Name, Rtype};
+
+use crate::Rcode;
+
+pub(super) const HEADER: usize = 12;
+pub(super) const CLASS_IN: u16 = 1;
+pub(super) const CLASS_ANY: u16 = 255;
+
+const QR: u8 = 0x80;
+const OPCODE: u8 = 0x78;
+const DO: u16 = 0x8000;
+
+/// A query as far as it could be read.
+#[derive(Debug)]
+pub(super) struct Query<'a> {
+    /// The first four octets: id and flags.
+    pub(super) head: [u8; 4],
+    pub(super) question: Option<Question<'a>>,
+    pub(super) edns: Option<Edns>,
+    /// Why it is not answered from a zone.
+    pub(super) problem: Option<Rcode>,
+}
+
+/// What is asked.
+#[derive(Debug)]
+pub(super) struct Question<'a> {
+    pub(super) name: Name,
+    pub(super) rtype: Rtype,
+    pub(super) class: u16,
+    /// The question as it came, for the echo, the case of its letters kept.
+    pub(super) octets: &'a [u8],
+}
+
+/// What the client's OPT record says (RFC 6891 section 6.1).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Edns {
+    pub(super) size: u16,
+    pub(super) version: u8,
+    pub(super) dnssec_ok: bool,
+}
+
+/// A message that ends too early or says what it must not.
+struct Malformed;
+
+impl<'a> Query<'a> {
+    /// `None` for what must not be answered.
+    pub(super) fn read(octets: &'a [u8]) -> Option<Query<'a>> {
+        let (header, _) = octets.split_first_chunk::<HEADER>()?;
+        let [id_high, id_low, flags_high, flags_low, ..] = *header;
+        if flags_high & QR != 0 {
+            return None;
+        }
+        let head = [id_high, id_low, flags_high, flags_low];
+        let mut query = Query { head, question: None, edns: None, problem: None };
+        if query.read_body(octets).is_err() {
+            query.problem = Some(Rcode::FormErr);
+        }
+        if flags_high & OPCODE != 0 {
+            query.problem = Some(Rcode::NotImp);
+        }
+        Some(query)
+    }
+
+    fn read_body(&mut self, octets: &'a [u8]) -> Result<(), Malformed> {
+        let mut reader = Reader { octets, at: 4 };
+        let [questions, answers, authorities, additionals] =
+            [reader.u16()?, reader.u16()?, reader.u16()?, reader.u16()?];
+        if questions != 1 {
+            return Err(Malformed);
+        }
+        self.question = Some(reader.question()?);
+        for _ in 0..u32::from(answers) + u32::from(authorities) {
+            reader.record()?;
+        }
+        for _ in 0..additionals {
+            self.read_additional(&mut reader)?;
+        }
+        if reader.at == octets.len() { Ok(()) } else { Err(Malformed) }
+    }
+
+    fn read_additional(&mut self, reader: &mut Reader<'a>) -> Result<(), Malformed> {
+        let record = reader.record()?;
+        if record.rtype != Rtype::OPT {
+            return Ok(());
+        }
+        // There is at most one, it belongs to the root, and its options fill it exactly.
+        if self.edns.is_some() || !record.at_root || !options_fit(record.data) {
+            return Err(Malformed);
+        }
+        let [_, version, flags @ ..] = record.ttl;
+        let dnssec_ok = u16::from_be_bytes(flags) & DO != 0;
+        self.edns = Some(Edns { size: record.class, version, dnssec_ok });
+        Ok(())
+    }
+}
+
+fn options_fit(mut data: &[u8]) -> bool {
+    while let [_, _, high, low, rest @ ..] = data {
+        match rest.get(usize::from(u16::from_be_bytes([*high, *low]))..) {
+            Some(rest) => data = rest,
+            None => return false,
+        }
+    }
+    data.is_empty()
+}
+
+struct Record<'a> {
+    at_root: bool,
+    rtype: Rtype,
+    class: u16,
+    ttl: [u8; 4],
+    data: &'a [u8],
+}
+
+struct Reader<'a> {
+    octets: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
+        let taken = self.octets.get(self.at..self.at + length).ok_or(Malformed)?;
+        self.at += length;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        self.take(N)?.try_into().map_err(|_| Malformed)
+    }
+
+    fn u16(&mut self) -> Result<u16, Malformed> {
+        self.array().map(u16::from_be_bytes)
+    }
+
+    fn question(&mut self) -> Result<Question<'a>, Malformed> {
+        let start = self.at;
+        // Nothing stands before the question that a pointer could lead to.
+        let (name, length) = Name::from_wire(&self.octets[start..]).map_err(|_| Malformed)?;
+        self.at += length;
+        let (rtype, class) = (Rtype(self.u16()?), self.u16()?);
+        Ok(Question { name, rtype, class, octets: &self.octets[start..self.at] })
+    }
+
+    fn record(&mut self) -> Result<Record<'a>, Malformed> {
+        let at_root = self.skip_name()?;
+        let (rtype, class, ttl, length) = (Rtype(self.u16()?), self.u16()?, self.array()?, self.u16()?);
+        let data = self.take(usize::from(length))?;
+        Ok(Record { at_root, rtype, class, ttl, data })
+    }
+
+    /// Passes a name, which may end in a pointer; says whether it is the root in one octet.
+    fn skip_name(&mut self) -> Result<bool, Malformed> {
+        let start = self.at;
+        loop {
+            match self.array()? {
+                [0] => return Ok(self.at == start + 1),
+                [length @ 1..=63] => self.take(usize::from(length))?,
+                [0xc0..=0xff] => return self.take(1).map(|_| false),
+                _ => return Err(Malformed),
+            };
+        }
+    }
+}

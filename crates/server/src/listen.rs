@@ -1,0 +1,164 @@
+//! UDP and TCP for one address: binding, serving, stopping.
+//!
+//! An address serves one endpoint of the view table, over both transports on the same port.
+//! Bind to specific addresses: a socket on `0.0.0.0` leaves it to the kernel from which address
+//! a reply leaves.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::{TcpListener, UdpSocket};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::{Counters, EndpointId, Reply, Transport, Views, respond};
+
+mod error;
+mod tcp;
+mod udp;
+
+pub use error::ListenError;
+
+/// How often a free port is looked for before giving up: one that TCP has free may be taken in UDP.
+const PORT_ATTEMPTS: usize = 32;
+/// Connections that the kernel may hold before we take them.
+const BACKLOG: i32 = 1024;
+/// Room for a burst of queries while one is being answered.
+const UDP_BUFFER: usize = 4 << 20;
+
+/// An address that is bound for both transports and does not answer yet.
+#[derive(Debug)]
+pub struct Bound {
+    udp: UdpSocket,
+    tcp: TcpListener,
+    address: SocketAddr,
+}
+
+impl Bound {
+    /// The address with the port that was chosen.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+/// Binds an address for UDP and TCP; port 0 chooses one that is free for both.
+pub async fn bind(address: SocketAddr) -> Result<Bound, ListenError> {
+    let mut bound = bind_once(address);
+    for _ in 1..PORT_ATTEMPTS {
+        match bound {
+            Err(ListenError::InUse { .. }) if address.port() == 0 => bound = bind_once(address),
+            _ => break,
+        }
+    }
+    bound
+}
+
+fn bind_once(address: SocketAddr) -> Result<Bound, ListenError> {
+    let failed = |transport, address| move |source| ListenError::new(transport, address, source);
+    let tcp = tcp_socket(address).map_err(failed(Transport::Tcp, address))?;
+    let address = tcp.local_addr().map_err(failed(Transport::Tcp, address))?;
+    let udp = udp_socket(address).map_err(failed(Transport::Udp, address))?;
+    Ok(Bound { udp, tcp, address })
+}
+
+fn socket(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
+    socket.set_nonblocking(true)?;
+    if address.is_ipv6() {
+        // So that the same port can be bound for IPv4 too.
+        socket.set_only_v6(true)?;
+    }
+    Ok(socket)
+}
+
+fn tcp_socket(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = socket(address, Type::STREAM, Protocol::TCP)?;
+    // A restart must not wait for connections of the last run to be forgotten.
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    TcpListener::from_std(socket.into())
+}
+
+fn udp_socket(address: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = socket(address, Type::DGRAM, Protocol::UDP)?;
+    // The kernel may allow less; it then gives what it allows.
+    socket.set_recv_buffer_size(UDP_BUFFER)?;
+    socket.bind(&address.into())?;
+    UdpSocket::from_std(socket.into())
+}
+
+/// Answers on a bound address until the handle is stopped or dropped. Needs a Tokio runtime.
+pub fn serve(bound: Bound, endpoint: EndpointId, views: Views) -> ServeHandle {
+    let (stop, stopped) = watch::channel(());
+    let counters = Arc::new(Counters::default());
+    let service = Service { endpoint, views, counters: Arc::clone(&counters) };
+    let udp = tokio::spawn(udp::serve(bound.udp, service.clone(), stopped.clone()));
+    let tcp = tokio::spawn(tcp::serve(bound.tcp, service, stopped));
+    ServeHandle { address: bound.address, counters, stop, tasks: [udp, tcp] }
+}
+
+/// An address that is being served.
+#[derive(Debug)]
+pub struct ServeHandle {
+    address: SocketAddr,
+    counters: Arc<Counters>,
+    stop: watch::Sender<()>,
+    tasks: [JoinHandle<()>; 2],
+}
+
+impl ServeHandle {
+    /// The address with the port that was chosen.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What has been done so far; they outlive the handle.
+    pub fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.counters)
+    }
+
+    /// Takes no more queries, finishes those under way and frees the address.
+    pub async fn stop(self) {
+        drop(self.stop);
+        for task in self.tasks {
+            // A task that panicked has stopped too.
+            let _ = task.await;
+        }
+    }
+}
+
+/// What both transports need to answer a message.
+#[derive(Clone)]
+struct Service {
+    endpoint: EndpointId,
+    views: Views,
+    counters: Arc<Counters>,
+}
+
+impl Service {
+    /// Answers one message into `out`; counts a message that gets no response.
+    fn respond(
+        &self,
+        query: &[u8],
+        client: IpAddr,
+        transport: Transport,
+        out: &mut Vec<u8>,
+    ) -> Option<Reply> {
+        self.counters.query(transport);
+        let table = self.views.load();
+        let reply = respond(query, table.sight(self.endpoint, client), transport, out);
+        if reply.is_none() {
+            self.counters.dropped();
+        }
+        reply
+    }
+}
+
+/// Completes when the handle is stopped or dropped.
+async fn ended(stopped: &mut watch::Receiver<()>) {
+    // Nothing is ever sent: the end of the channel is the message.
+    while stopped.changed().await.is_ok() {}
+}

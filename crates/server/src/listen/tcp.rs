@@ -1,0 +1,119 @@
+//! The TCP side of an address: messages behind their lengths, many to a connection (RFC 7766).
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::{Service, ended};
+use crate::Transport;
+
+/// How long a connection may wait for its next query, and how long for the rest of one.
+const IDLE: Duration = Duration::from_secs(10);
+/// How long a client may take to accept a response.
+const SLOW_READER: Duration = Duration::from_secs(10);
+/// How long connections may take to finish after a stop.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// How many connections an address holds; more are closed at once, so that the client can go to
+/// another server rather than wait in a queue.
+const MAX_CONNECTIONS: usize = 1024;
+/// Long enough that running out of descriptors does not eat a core.
+const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(20);
+
+/// Takes connections until `stopped`, then lets them finish what they are at.
+pub(super) async fn serve(listener: TcpListener, service: Service, mut stopped: watch::Receiver<()>) {
+    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let mut connections = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = ended(&mut stopped) => break,
+            accepted = listener.accept() => accepted,
+        };
+        while connections.try_join_next().is_some() {}
+        match accepted {
+            Ok((stream, client)) => admit(&mut connections, &room, &service, &stopped, stream, client),
+            Err(error) => {
+                tracing::debug!(%error, "accepting failed");
+                tokio::time::sleep(PAUSE_AFTER_ERROR).await;
+            }
+        }
+    }
+    drop(listener);
+    // Whoever is not done by then is cut off when the set is dropped.
+    let _ = timeout(FAREWELL, async { while connections.join_next().await.is_some() {} }).await;
+}
+
+fn admit(
+    connections: &mut JoinSet<()>,
+    room: &Arc<Semaphore>,
+    service: &Service,
+    stopped: &watch::Receiver<()>,
+    stream: TcpStream,
+    client: SocketAddr,
+) {
+    let Ok(place) = Arc::clone(room).try_acquire_owned() else {
+        service.counters.refused_connection();
+        return;
+    };
+    let (service, stopped) = (service.clone(), stopped.clone());
+    connections.spawn(async move {
+        let _place = place;
+        if let Err(error) = converse(stream, client.ip(), service, stopped).await {
+            tracing::debug!(%client, %error, "connection ended");
+        }
+    });
+}
+
+/// Answers one query after the other until the client leaves, idles or the server stops.
+async fn converse(
+    stream: TcpStream,
+    client: IpAddr,
+    service: Service,
+    mut stopped: watch::Receiver<()>,
+) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut stream = BufReader::new(stream);
+    let (mut query, mut response, mut framed) = (Vec::new(), Vec::new(), Vec::new());
+    loop {
+        let read = tokio::select! {
+            biased;
+            () = ended(&mut stopped) => return Ok(()),
+            read = timeout(IDLE, read(&mut stream, &mut query)) => read,
+        };
+        match read {
+            Ok(Ok(true)) => {}
+            Ok(Ok(false)) | Err(_) => return Ok(()),
+            Ok(Err(error)) => return Err(error),
+        }
+        let Some(reply) = service.respond(&query, client, Transport::Tcp, &mut response) else { continue };
+        frame(&response, &mut framed);
+        timeout(SLOW_READER, stream.write_all(&framed)).await??;
+        service.counters.sent(reply);
+    }
+}
+
+/// Reads the next message; false when the client has closed its side.
+async fn read(stream: &mut BufReader<TcpStream>, query: &mut Vec<u8>) -> io::Result<bool> {
+    let length = match stream.read_u16().await {
+        Ok(length) => usize::from(length),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    query.resize(length, 0);
+    stream.read_exact(query).await?;
+    Ok(true)
+}
+
+/// Puts the length before the message, so that both leave in one segment (RFC 7766 section 8).
+fn frame(message: &[u8], framed: &mut Vec<u8>) {
+    framed.clear();
+    framed.extend_from_slice(&(message.len() as u16).to_be_bytes());
+    framed.extend_from_slice(message);
+}

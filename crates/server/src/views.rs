@@ -1,0 +1,134 @@
+//! Which zones a client sees: views, and the endpoints that lead to them.
+//!
+//! Readers never wait. Writers take turns, and each publishes all of its changes, in any number
+//! of views, by one swap.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::{ArcSwap, Guard};
+
+use crate::{Network, Sight, Zones};
+
+/// A listening address by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EndpointId(pub u16);
+
+/// What the clients of one listening address see.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The view of a client that is in none of the networks; with none it is refused.
+    pub view: Option<String>,
+    /// Networks with a view of their own; the longest prefix that holds the client decides.
+    pub clients: Vec<(Network, String)>,
+}
+
+/// Everything that answers are made from, as of one moment.
+#[derive(Clone, Debug, Default)]
+pub struct ViewTable {
+    /// The zones of each view.
+    pub views: BTreeMap<String, Zones>,
+    /// What each listening address leads to.
+    pub endpoints: BTreeMap<EndpointId, Endpoint>,
+    /// Whether the world has been read once. Until then nothing is said not to exist.
+    pub synced: bool,
+}
+
+impl ViewTable {
+    /// What a client of an endpoint sees.
+    pub fn sight(&self, endpoint: EndpointId, client: IpAddr) -> Sight<'_> {
+        let view = self.endpoints.get(&endpoint).and_then(|endpoint| endpoint.view_of(client));
+        Sight { zones: view.and_then(|view| self.views.get(view)), synced: self.synced }
+    }
+}
+
+impl Endpoint {
+    /// The view that a client is answered from.
+    pub fn view_of(&self, client: IpAddr) -> Option<&str> {
+        let networks = self.clients.iter().filter(|(network, _)| network.contains(client));
+        // The first of equals wins, so the comparison is strict from the back.
+        let longest = networks.rev().max_by_key(|(network, _)| network.prefix());
+        longest.map(|(_, view)| view).or(self.view.as_ref()).map(String::as_str)
+    }
+}
+
+/// A shared handle on the current table; clones see the same table.
+#[derive(Clone, Debug, Default)]
+pub struct Views(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    table: ArcSwap<ViewTable>,
+    writer: Mutex<()>,
+}
+
+impl Views {
+    /// An empty table, not synced.
+    pub fn new() -> Views {
+        Views::default()
+    }
+
+    /// Changes the table; readers see all of the change or nothing of it.
+    pub fn publish(&self, change: impl FnOnce(&mut ViewTable)) {
+        // A writer that panicked has published nothing, so its poison means nothing.
+        let _turn = self.0.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = ViewTable::clone(&self.0.table.load());
+        change(&mut table);
+        self.0.table.store(Arc::new(table));
+    }
+
+    /// The table as it now stands.
+    pub fn load(&self) -> Guard<Arc<ViewTable>> {
+        self.0.table.load()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+    use rstest::rstest;
+
+    fn endpoint() -> Endpoint {
+        let clients =
+            [("10.0.0.0/8", "wide"), ("10.1.0.0/16", "narrow"), ("10.1.0.0/16", "second"), ("::/0", "six")];
+        let clients = clients.map(|(network, view)| (network.parse().unwrap(), view.to_owned())).to_vec();
+        Endpoint { view: Some("default".to_owned()), clients }
+    }
+
+    #[rstest]
+    #[case("10.2.0.1", "wide")]
+    #[case("10.1.0.1", "narrow")]
+    #[case("::ffff:10.1.0.1", "narrow")]
+    #[case("2001:db8::1", "six")]
+    #[case("192.0.2.1", "default")]
+    fn the_longest_prefix_decides_before_the_default(#[case] client: &str, #[case] view: &str) {
+        assert_eq!(endpoint().view_of(client.parse().unwrap()), Some(view));
+    }
+
+    #[test]
+    fn a_change_is_seen_by_every_clone_and_not_by_a_reader_under_way() {
+        let views = Views::new();
+        let before = views.clone().load();
+        views.publish(|table| table.synced = true);
+        assert!(!before.synced);
+        assert!(views.clone().load().synced);
+    }
+
+    #[test]
+    fn a_writer_that_panics_publishes_nothing_and_stops_nobody() {
+        let views = Views::new();
+        let other = views.clone();
+        let writer = std::thread::spawn(move || {
+            other.publish(|table| {
+                table.synced = true;
+                panic!("in the middle of a change");
+            });
+        });
+        assert!(writer.join().is_err());
+        assert!(!views.load().synced);
+        views.publish(|table| table.synced = true);
+        assert!(views.load().synced);
+    }
+}

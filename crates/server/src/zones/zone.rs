@@ -1,0 +1,160 @@
+//! One zone: nodes over an optional zone file, and the way down to a name in it.
+
+use std::borrow::Cow;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use dns::{Name, PackedZone, RecordSet, Rtype};
+use imbl::OrdMap;
+
+/// A zone: its apex, its SOA and what its names have.
+#[derive(Clone, Debug)]
+pub struct Zone {
+    origin: Name,
+    pub(crate) content: Content,
+    /// What overrides the base, by name; an empty list hides the base at that name.
+    nodes: OrdMap<Name, Arc<[RecordSet]>>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Content {
+    Known { soa: RecordSet, base: Option<Arc<PackedZone>> },
+    Unavailable { reason: String },
+}
+
+/// Where the way down to a name ends.
+#[derive(Debug)]
+pub(crate) enum Found<'a> {
+    /// At the name or at the wildcard that stands for it; an empty non-terminal has no sets.
+    Node { sets: Cow<'a, [RecordSet]>, wildcard: Option<Name> },
+    /// At a zone cut on the way, with its NS set.
+    Cut(RecordSet),
+    /// At a DNAME above the name.
+    Dname(RecordSet),
+    /// The name does not exist.
+    Missing,
+}
+
+impl Zone {
+    pub(crate) fn new(origin: Name) -> Zone {
+        let content = Content::Unavailable { reason: "the zone has no SOA yet".to_owned() };
+        Zone { origin, content, nodes: OrdMap::new() }
+    }
+
+    /// The name of the apex.
+    pub fn origin(&self) -> &Name {
+        &self.origin
+    }
+
+    /// The SOA record; a zone whose content is not known has none.
+    pub fn soa(&self) -> Option<&RecordSet> {
+        match &self.content {
+            Content::Known { soa, .. } => Some(soa),
+            Content::Unavailable { .. } => None,
+        }
+    }
+
+    /// Why the content is not known, where it is not.
+    pub fn unavailable(&self) -> Option<&str> {
+        match &self.content {
+            Content::Known { .. } => None,
+            Content::Unavailable { reason } => Some(reason),
+        }
+    }
+
+    pub(crate) fn put(&mut self, name: Name, mut sets: Vec<RecordSet>) {
+        sets.retain(|set| set.rtype != Rtype::SOA);
+        self.nodes.insert(name, sets.into());
+    }
+
+    pub(crate) fn remove(&mut self, name: &Name) {
+        self.nodes.remove(name);
+    }
+
+    fn base(&self) -> Option<&PackedZone> {
+        match &self.content {
+            Content::Known { base, .. } => base.as_deref(),
+            Content::Unavailable { .. } => None,
+        }
+    }
+
+    /// All that the name with this key has itself, the SOA of the apex not among it.
+    pub(crate) fn sets_at(&self, key: &[u8]) -> Cow<'_, [RecordSet]> {
+        if let Some(node) = self.nodes.get(key) {
+            return Cow::Borrowed(node);
+        }
+        let mut sets = self.base().map(|base| base.sets_at(key)).unwrap_or_default();
+        sets.retain(|set| set.rtype != Rtype::SOA);
+        Cow::Owned(sets)
+    }
+
+    /// Whether anything lies below the name, so that it exists even with nothing of its own
+    /// (RFC 4592 section 2.2.2).
+    fn has_below(&self, key: &[u8]) -> bool {
+        any_in(&self.nodes, key, |node| !node.is_empty())
+            || self.base().is_some_and(|base| self.shows_below(base, key))
+    }
+
+    /// Whether the base has a name below that no node hides.
+    fn shows_below(&self, base: &PackedZone, key: &[u8]) -> bool {
+        let names = base.nodes_from(key).map(|node| node.name());
+        let mut below = names.take_while(|name| name.key().starts_with(key));
+        below.any(|name| !self.nodes.contains_key(&name))
+    }
+
+    /// Goes from the apex towards a name in the zone, as RFC 1034 section 4.3.2 step 3 says, with
+    /// the closest encloser of RFC 4592. The uppermost cut or DNAME wins: what is below is occluded.
+    pub(crate) fn descend(&self, name: &Name, rtype: Rtype) -> Found<'_> {
+        let mut encloser = self.origin.key();
+        for key in keys_down(&self.origin, name) {
+            let sets = self.sets_at(key);
+            let (at_apex, at_name) = (key.len() == self.origin.key().len(), key.len() == name.key().len());
+            if !at_apex && sets.is_empty() && !self.has_below(key) {
+                return self.wildcard(encloser);
+            }
+            if let Some(cut) =
+                of_type(&sets, Rtype::NS).filter(|_| !at_apex && !(at_name && rtype == Rtype::DS))
+            {
+                return Found::Cut(cut.clone());
+            }
+            if at_name {
+                return Found::Node { sets, wildcard: None };
+            }
+            if let Some(dname) = of_type(&sets, Rtype::DNAME) {
+                return Found::Dname(dname.clone());
+            }
+            encloser = key;
+        }
+        Found::Missing
+    }
+
+    /// The source of synthesis below the closest encloser (RFC 4592 section 3.3.1).
+    fn wildcard(&self, encloser: &[u8]) -> Found<'_> {
+        let key = [encloser, b"*\0"].concat();
+        let sets = self.sets_at(&key);
+        if sets.is_empty() && !self.has_below(&key) {
+            return Found::Missing;
+        }
+        Found::Node { sets, wildcard: Some(Name::from_key(&key)) }
+    }
+}
+
+/// The set of a type among those of a name.
+pub(crate) fn of_type(sets: &[RecordSet], rtype: Rtype) -> Option<&RecordSet> {
+    sets.iter().find(|set| set.rtype == rtype)
+}
+
+/// The keys from `origin` down to `name`, both included.
+fn keys_down<'a>(origin: &Name, name: &'a Name) -> impl Iterator<Item = &'a [u8]> {
+    let (key, start) = (name.key(), origin.key().len());
+    let ends = (start..key.len()).filter(|at| key[*at] == 0).map(|at| at + 1);
+    std::iter::once(start).chain(ends).map(|end| &key[..end])
+}
+
+/// Whether the map has a fitting entry at the key or below it.
+pub(crate) fn any_in<V: Clone>(map: &OrdMap<Name, V>, key: &[u8], fits: impl Fn(&V) -> bool) -> bool {
+    let from = (Bound::Included(key), Bound::Unbounded);
+    map.range::<_, [u8]>(from)
+        .take_while(|(name, _)| name.key().starts_with(key))
+        .any(|(_, value)| fits(value))
+}
