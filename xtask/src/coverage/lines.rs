@@ -77,9 +77,9 @@ fn is_test_file(path: &Path) -> bool {
     path.components().any(|part| matches!(part.as_os_str().to_str(), Some("tests" | "tests.rs")))
 }
 
-/// Inline tests stand at the end of a file, so everything from their attribute on is left out.
+/// Inline tests stand at the end of a file, so everything from there on is left out.
 fn first_test_line(text: &str) -> usize {
-    text.lines().position(|line| line == "#[cfg(test)]").map_or(usize::MAX, |index| index + 1)
+    text.lines().position(|line| line == "mod tests {").map_or(usize::MAX, |index| index + 1)
 }
 
 fn tally(counts: &[(usize, u64)], first_test_line: usize) -> (usize, usize) {
@@ -97,6 +97,11 @@ mod tests {
         let lcov = "SF:/x/a.rs\nDA:1,4\nDA:2,0\nDA:4,9\nend_of_record\n";
         let files = counts_by_file(lcov);
         assert_eq!(tally(&files[0].1, first_test_line(text)), (2, 1));
+    }
+
+    #[test]
+    fn a_declared_test_file_hides_nothing() {
+        assert_eq!(first_test_line("#[cfg(test)]\nmod tests;\nfn a() {}\n"), usize::MAX);
     }
 
     #[test]

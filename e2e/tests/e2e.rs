@@ -1,0 +1,12 @@
+//! The product as its users meet it: the real binary, real files, real clients.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "e2e/answers.rs"]
+mod answers;
+#[path = "e2e/changes.rs"]
+mod changes;
+#[path = "e2e/faults.rs"]
+mod faults;
+#[path = "e2e/zone_output.rs"]
+mod zone_output;
