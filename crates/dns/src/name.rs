@@ -68,6 +68,9 @@ pub enum NameError {
     /// An internationalised label that IDNA refuses.
     #[error("`{0}` is not a valid internationalised name")]
     BadIdn(String),
+    /// `@` where there is no origin for it to stand for.
+    #[error("`@` stands for a zone's apex, and no zone is given here; write the whole name")]
+    NoOrigin,
     /// Octets that are not a name in wire form.
     #[error("malformed name in wire form")]
     BadWire,
@@ -81,10 +84,10 @@ impl Name {
 
     /// Parses an absolute name; the final dot may be left out.
     pub fn parse(text: &str) -> Result<Name, NameError> {
-        Name::parse_relative(
-            text.strip_suffix('.').filter(|t| !t.is_empty() && !t.ends_with('\\')).unwrap_or(text),
-            &Name::root(),
-        )
+        match text {
+            "@" => Err(NameError::NoOrigin),
+            _ => Name::parse_relative(text, &Name::root()),
+        }
     }
 
     /// Parses a name below `origin`: `@` is the origin, a final dot makes the name absolute.
@@ -105,11 +108,11 @@ impl Name {
     pub fn from_wire(wire: &[u8]) -> Result<(Name, usize), NameError> {
         let mut labels: Vec<&[u8]> = Vec::with_capacity(8);
         let mut at = 0;
-        loop {
+        while at < MAX_WIRE {
             let length = usize::from(*wire.get(at).ok_or(NameError::BadWire)?);
             at += 1;
             if length == 0 {
-                break;
+                return Ok((build(&[], labels.into_iter().rev(), "")?, at));
             }
             if length > MAX_LABEL {
                 return Err(NameError::BadWire);
@@ -117,10 +120,7 @@ impl Name {
             labels.push(wire.get(at..at + length).ok_or(NameError::BadWire)?);
             at += length;
         }
-        if at > MAX_WIRE {
-            return Err(NameError::BadWire);
-        }
-        Ok((build(&[], labels.into_iter().rev(), "")?, at))
+        Err(NameError::BadWire)
     }
 
     /// Rebuilds a name from [`Name::key`].
@@ -197,7 +197,7 @@ impl Name {
     /// Puts this name below `to` instead of `from`, as DNAME does; `None` where it is not below
     /// `from` or the result would be too long (RFC 6672 section 2.2).
     pub fn rebase(&self, from: &Name, to: &Name) -> Option<Name> {
-        let rest = self.0.strip_prefix(&from.0[..])?;
+        let rest = self.0.strip_prefix(&from.0[..]).filter(|rest| !rest.is_empty())?;
         let key: Vec<u8> = [&to.0[..], rest].concat();
         let name = Name(Arc::from(key));
         (name.wire_len() <= MAX_WIRE).then_some(name)
@@ -205,12 +205,7 @@ impl Name {
 
     /// How many octets the name has in wire form.
     pub fn wire_len(&self) -> usize {
-        // An octet that is escaped takes two in the key and one on the wire.
-        if self.0.contains(&ESCAPE) {
-            self.labels().map(|label| label.len() + 1).sum::<usize>() + 1
-        } else {
-            self.0.len() + 1
-        }
+        wire_len(&self.0)
     }
 
     /// Appends the uncompressed wire form.
@@ -246,41 +241,76 @@ pub fn parent_key(key: &[u8]) -> Option<&[u8]> {
     Some(&key[..cut])
 }
 
+/// How many octets the name with this key has in wire form.
+fn wire_len(key: &[u8]) -> usize {
+    // An octet that is escaped takes two in the key and one on the wire.
+    let escaped = if key.contains(&ESCAPE) { key.len() - unescape(key).len() } else { 0 };
+    key.len() + 1 - escaped
+}
+
+/// Turns internationalised labels into their `xn--` form; the others stay as they are.
 fn to_ascii(text: &str) -> Result<Cow<'_, str>, NameError> {
     if text.is_ascii() {
         return Ok(Cow::Borrowed(text));
     }
-    idna::domain_to_ascii_cow(text.as_bytes(), idna::AsciiDenyList::EMPTY)
-        .map(|ascii| Cow::Owned(ascii.into_owned()))
-        .map_err(|_| NameError::BadIdn(text.to_owned()))
+    // An escape in such a name could hide a dot from the split below.
+    let refused = || NameError::BadIdn(text.to_owned());
+    let labels = text.split('.').map(|label| label_to_ascii(label).filter(|_| !text.contains('\\')));
+    let labels = labels.collect::<Option<Vec<_>>>().ok_or_else(refused)?;
+    Ok(Cow::Owned(labels.join(".")))
+}
+
+fn label_to_ascii(label: &str) -> Option<Cow<'_, str>> {
+    if label.is_ascii() {
+        return Some(Cow::Borrowed(label));
+    }
+    let ascii = idna::domain_to_ascii_cow(label.as_bytes(), idna::AsciiDenyList::EMPTY).ok()?;
+    // What is mapped away altogether would leave an empty label, which reads as the root.
+    (!ascii.is_empty()).then_some(ascii)
 }
 
 /// The labels of a presentation-format name, and whether it ended in a dot.
-fn split(ascii: &str, written: &str) -> Result<(Vec<Vec<u8>>, bool), NameError> {
-    let mut labels = vec![Vec::new()];
-    let mut rest = ascii.bytes();
-    while let Some(octet) = rest.next() {
-        let octet = match octet {
-            b'.' => {
-                labels.push(Vec::new());
-                continue;
-            }
-            b'\\' => escaped(&mut rest).ok_or_else(|| NameError::BadEscape(written.to_owned()))?,
-            b'!'..=b'~' => octet,
-            _ => return Err(NameError::BadCharacter { name: written.to_owned(), character: octet as char }),
-        };
-        if let Some(label) = labels.last_mut() {
-            label.push(octet);
-        }
-    }
-    let absolute = labels.len() > 1 && labels.last().is_some_and(Vec::is_empty);
+fn split<'a>(ascii: &'a str, written: &str) -> Result<(Vec<Cow<'a, [u8]>>, bool), NameError> {
+    let mut labels =
+        if ascii.contains('\\') { escaped_labels(ascii, written)? } else { plain_labels(ascii, written)? };
+    let absolute = labels.len() > 1 && labels.last().is_some_and(|label| label.is_empty());
     if absolute {
         labels.pop();
     }
-    if labels.iter().any(Vec::is_empty) {
-        return Err(NameError::EmptyLabel(written.to_owned()));
-    }
     Ok((labels, absolute))
+}
+
+/// The labels of a name without escapes, which is nearly every name.
+fn plain_labels<'a>(ascii: &'a str, written: &str) -> Result<Vec<Cow<'a, [u8]>>, NameError> {
+    match ascii.bytes().find(|octet| !is_plain(*octet)) {
+        Some(octet) => Err(bad_character(written, octet)),
+        None => Ok(ascii.split('.').map(|label| Cow::Borrowed(label.as_bytes())).collect()),
+    }
+}
+
+fn escaped_labels(ascii: &str, written: &str) -> Result<Vec<Cow<'static, [u8]>>, NameError> {
+    let mut labels = Vec::new();
+    let mut label = Vec::new();
+    let mut rest = ascii.bytes();
+    while let Some(octet) = rest.next() {
+        match octet {
+            b'.' => labels.push(Cow::Owned(std::mem::take(&mut label))),
+            b'\\' => label.push(escaped(&mut rest).ok_or_else(|| NameError::BadEscape(written.to_owned()))?),
+            octet if is_plain(octet) => label.push(octet),
+            octet => return Err(bad_character(written, octet)),
+        }
+    }
+    labels.push(Cow::Owned(label));
+    Ok(labels)
+}
+
+/// Whether a name may have the octet without an escape before it.
+fn is_plain(octet: u8) -> bool {
+    matches!(octet, b'!'..=b'~') && !matches!(octet, b'"' | b'(' | b')' | b';')
+}
+
+fn bad_character(written: &str, octet: u8) -> NameError {
+    NameError::BadCharacter { name: written.to_owned(), character: octet.into() }
 }
 
 /// The octet of an escape, its backslash already read: `\.` or `\046`.
@@ -301,26 +331,34 @@ fn escaped(rest: &mut std::str::Bytes<'_>) -> Option<u8> {
 fn build<'a>(base: &[u8], labels: impl Iterator<Item = &'a [u8]>, written: &str) -> Result<Name, NameError> {
     let mut key = Vec::with_capacity(base.len() + written.len() + 2);
     key.extend_from_slice(base);
-    let mut length = Name::from_key(base).wire_len();
     for label in labels {
-        if label.len() > MAX_LABEL {
-            let label = String::from_utf8_lossy(label).into_owned();
-            return Err(NameError::LabelTooLong { length: label.len(), label });
-        }
-        length += label.len() + 1;
-        for octet in label {
-            match octet {
-                0 | 1 => key.extend_from_slice(&[ESCAPE, octet + 1]),
-                _ => key.push(octet.to_ascii_lowercase()),
-            }
-        }
-        key.push(END);
+        check_label(label, written)?;
+        push_label(&mut key, label);
     }
+    let length = wire_len(&key);
     if length > MAX_WIRE {
-        let name = Name(Arc::from(key)).undotted();
-        return Err(NameError::NameTooLong { length: length - 2, name });
+        // The length as text, without the root label and the first length octet.
+        return Err(NameError::NameTooLong { length: length - 2, name: Name(Arc::from(key)).undotted() });
     }
     Ok(Name(Arc::from(key)))
+}
+
+fn check_label(label: &[u8], written: &str) -> Result<(), NameError> {
+    match label.len() {
+        0 => Err(NameError::EmptyLabel(written.to_owned())),
+        1..=MAX_LABEL => Ok(()),
+        length => Err(NameError::LabelTooLong { label: String::from_utf8_lossy(label).into_owned(), length }),
+    }
+}
+
+fn push_label(key: &mut Vec<u8>, label: &[u8]) {
+    for octet in label {
+        match octet {
+            0 | 1 => key.extend_from_slice(&[ESCAPE, octet + 1]),
+            _ => key.push(octet.to_ascii_lowercase()),
+        }
+    }
+    key.push(END);
 }
 
 fn unescape(label: &[u8]) -> Cow<'_, [u8]> {
@@ -331,7 +369,7 @@ fn unescape(label: &[u8]) -> Cow<'_, [u8]> {
     let mut rest = label.iter();
     while let Some(octet) = rest.next() {
         match octet {
-            &ESCAPE => out.extend(rest.next().map(|escaped| escaped - 1)),
+            &ESCAPE => out.extend(rest.next().map(|escaped| escaped.saturating_sub(1))),
             octet => out.push(*octet),
         }
     }
@@ -394,3 +432,6 @@ impl<'de> Deserialize<'de> for Name {
         Name::parse(&text).map_err(serde::de::Error::custom)
     }
 }
+
+#[cfg(test)]
+mod tests;
