@@ -1,0 +1,75 @@
+//! What the documentation shows is true: its manifests are valid and its commands run.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use e2e::{Folder, fingerpost, run};
+
+#[test]
+fn every_whole_manifest_in_the_documentation_is_valid() -> Result<()> {
+    let mut checked = 0;
+    for (path, text) in pages()? {
+        for block in blocks(&text, "yaml").iter().filter(|block| block.starts_with("apiVersion:")) {
+            let folder = Folder::new()?;
+            folder.write("manifest.yaml", block)?;
+            let output = run(&["check", &folder.path().display().to_string()])?;
+            let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{}: {said}\n{block}", path.display());
+            checked += 1;
+        }
+    }
+    assert!(checked > 0, "no manifest was found");
+    Ok(())
+}
+
+#[test]
+fn every_command_on_an_example_in_the_documentation_runs() -> Result<()> {
+    let mut ran = 0;
+    for (path, text) in pages()? {
+        for line in blocks(&text, "").iter().flat_map(|block| block.lines()).filter(|line| is_runnable(line))
+        {
+            let output =
+                Command::new(fingerpost()?).args(line.split(' ').skip(1)).current_dir(root()).output()?;
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{}: `{line}` failed: {said}", path.display());
+            ran += 1;
+        }
+    }
+    assert!(ran > 0, "no command was found");
+    Ok(())
+}
+
+/// Commands that end by themselves and read nothing but the examples.
+fn is_runnable(line: &str) -> bool {
+    let plain = !line.contains(['|', '>', '&', '…']);
+    line.starts_with("fingerpost ")
+        && !line.starts_with("fingerpost up")
+        && line.contains("examples/")
+        && plain
+}
+
+/// The README and the pages below docs/, in order of their paths.
+fn pages() -> Result<Vec<(PathBuf, String)>> {
+    let mut paths = vec![root().join("README.md")];
+    for entry in std::fs::read_dir(root().join("docs"))? {
+        paths.push(entry?.path());
+    }
+    paths.sort();
+    let pages = paths.into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "md"));
+    pages
+        .map(|path| {
+            Ok((path.clone(), std::fs::read_to_string(&path).with_context(|| path.display().to_string())?))
+        })
+        .collect()
+}
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// The fenced blocks of one language; every second piece between fences is a block.
+fn blocks(text: &str, language: &str) -> Vec<String> {
+    let pieces = text.split("\n```").skip(1).step_by(2).filter_map(|piece| piece.split_once('\n'));
+    pieces.filter(|(tag, _)| *tag == language).map(|(_, body)| body.to_owned()).collect()
+}
