@@ -1,17 +1,16 @@
 //! Record data, kept as uncompressed wire form and read and written in presentation format
 //! through the `domain` crate.
 
+mod display;
 mod presentation;
 mod soa;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use domain::base::name::ParsedName;
 use domain::base::rdata::{ComposeRecordData, ParseRecordData};
-use domain::base::zonefile_fmt::{DisplayKind, ZonefileFmt};
 use domain::dep::octseq::Parser;
 use domain::rdata::ZoneRecordData;
 
@@ -94,7 +93,7 @@ impl Rdata {
             Some(wire) => Ok(Rdata { rtype, wire: wire.into() }),
             None => Err(RdataError {
                 rtype,
-                text: generic(wire),
+                text: display::generic(wire),
                 reason: "the octets are not what the type's definition says".to_owned(),
             }),
         }
@@ -163,28 +162,4 @@ fn lower_service_target(rtype: Rtype, wire: &mut [u8]) -> Option<()> {
         target[..lower.len()].copy_from_slice(&lower);
     }
     Some(())
-}
-
-/// The form of RFC 3597 section 5, which every type has.
-fn generic(wire: &[u8]) -> String {
-    let digits: String = wire.iter().map(|octet| format!("{octet:02x}")).collect();
-    if digits.is_empty() { "\\# 0".to_owned() } else { format!("\\# {} {digits}", wire.len()) }
-}
-
-impl fmt::Display for Rdata {
-    /// Presentation format with absolute names, on one line.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match parsed(self.rtype, &self.wire) {
-            Some(ZoneRecordData::Unknown(_)) | None => f.pad(&generic(&self.wire)),
-            Some(ZoneRecordData::A(data)) => f.pad(&data.addr().to_string()),
-            Some(ZoneRecordData::Aaaa(data)) => f.pad(&data.addr().to_string()),
-            Some(data) => f.pad(&data.display_zonefile(DisplayKind::Simple).to_string()),
-        }
-    }
-}
-
-impl fmt::Debug for Rdata {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {self}", self.rtype)
-    }
 }
