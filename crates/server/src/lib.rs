@@ -21,7 +21,7 @@ mod zones;
 
 pub use answer::{Answer, ExtendedError, Reply, Sight, Step, Transport, answer, lookup, respond};
 pub use counters::{Counters, CountersSnapshot};
-pub use listen::{Bound, ListenError, ServeHandle, bind, serve};
+pub use listen::{Bound, Limits, ListenError, ServeHandle, bind, serve, serve_with};
 pub use network::{Network, NetworkError};
 pub use rcode::Rcode;
 pub use views::{Endpoint, EndpointId, ViewTable, Views};

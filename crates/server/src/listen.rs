@@ -7,6 +7,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, UdpSocket};
@@ -90,13 +91,38 @@ fn udp_socket(address: SocketAddr) -> io::Result<UdpSocket> {
     UdpSocket::from_std(socket.into())
 }
 
+/// What TCP clients may take up.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How many connections an address holds; more are closed at once.
+    pub connections: usize,
+    /// How long a connection may wait for its next whole query.
+    pub idle: Duration,
+    /// How long a client may take to accept a response.
+    pub slow_reader: Duration,
+    /// How long connections may take to finish after a stop.
+    pub farewell: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        let (idle, farewell) = (Duration::from_secs(10), Duration::from_secs(2));
+        Limits { connections: 1024, idle, slow_reader: idle, farewell }
+    }
+}
+
 /// Answers on a bound address until the handle is stopped or dropped. Needs a Tokio runtime.
 pub fn serve(bound: Bound, endpoint: EndpointId, views: Views) -> ServeHandle {
+    serve_with(Limits::default(), bound, endpoint, views)
+}
+
+/// Like [`serve`], with other limits.
+pub fn serve_with(limits: Limits, bound: Bound, endpoint: EndpointId, views: Views) -> ServeHandle {
     let (stop, stopped) = watch::channel(());
     let counters = Arc::new(Counters::default());
     let service = Service { endpoint, views, counters: Arc::clone(&counters) };
     let udp = tokio::spawn(udp::serve(bound.udp, service.clone(), stopped.clone()));
-    let tcp = tokio::spawn(tcp::serve(bound.tcp, service, stopped));
+    let tcp = tokio::spawn(tcp::serve(bound.tcp, service, limits, stopped));
     ServeHandle { address: bound.address, counters, stop, tasks: [udp, tcp] }
 }
 

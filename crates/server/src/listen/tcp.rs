@@ -11,34 +11,34 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::{Service, ended};
+use super::{Limits, Service, ended};
 use crate::Transport;
 
-/// How long a connection may wait for its next query, and how long for the rest of one.
-const IDLE: Duration = Duration::from_secs(10);
-/// How long a client may take to accept a response.
-const SLOW_READER: Duration = Duration::from_secs(10);
-/// How long connections may take to finish after a stop.
-const FAREWELL: Duration = Duration::from_secs(2);
-/// How many connections an address holds; more are closed at once, so that the client can go to
-/// another server rather than wait in a queue.
-const MAX_CONNECTIONS: usize = 1024;
 /// Long enough that running out of descriptors does not eat a core.
 const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(20);
 
 /// Takes connections until `stopped`, then lets them finish what they are at.
-pub(super) async fn serve(listener: TcpListener, service: Service, mut stopped: watch::Receiver<()>) {
-    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let mut connections = JoinSet::new();
+pub(super) async fn serve(
+    listener: TcpListener,
+    service: Service,
+    limits: Limits,
+    mut stopped: watch::Receiver<()>,
+) {
+    let mut hall = Hall {
+        room: Arc::new(Semaphore::new(limits.connections)),
+        service,
+        limits,
+        stopped: stopped.clone(),
+        connections: JoinSet::new(),
+    };
     loop {
         let accepted = tokio::select! {
             biased;
             () = ended(&mut stopped) => break,
             accepted = listener.accept() => accepted,
         };
-        while connections.try_join_next().is_some() {}
         match accepted {
-            Ok((stream, client)) => admit(&mut connections, &room, &service, &stopped, stream, client),
+            Ok((stream, client)) => hall.admit(stream, client),
             Err(error) => {
                 tracing::debug!(%error, "accepting failed");
                 tokio::time::sleep(PAUSE_AFTER_ERROR).await;
@@ -47,28 +47,35 @@ pub(super) async fn serve(listener: TcpListener, service: Service, mut stopped: 
     }
     drop(listener);
     // Whoever is not done by then is cut off when the set is dropped.
-    let _ = timeout(FAREWELL, async { while connections.join_next().await.is_some() {} }).await;
+    let _ = timeout(limits.farewell, async { while hall.connections.join_next().await.is_some() {} }).await;
 }
 
-fn admit(
-    connections: &mut JoinSet<()>,
-    room: &Arc<Semaphore>,
-    service: &Service,
-    stopped: &watch::Receiver<()>,
-    stream: TcpStream,
-    client: SocketAddr,
-) {
-    let Ok(place) = Arc::clone(room).try_acquire_owned() else {
-        service.counters.refused_connection();
-        return;
-    };
-    let (service, stopped) = (service.clone(), stopped.clone());
-    connections.spawn(async move {
-        let _place = place;
-        if let Err(error) = converse(stream, client.ip(), service, stopped).await {
-            tracing::debug!(%client, %error, "connection ended");
-        }
-    });
+/// The open connections and what each of them needs.
+struct Hall {
+    room: Arc<Semaphore>,
+    service: Service,
+    limits: Limits,
+    stopped: watch::Receiver<()>,
+    connections: JoinSet<()>,
+}
+
+impl Hall {
+    /// Serves a connection, or closes it at once where there is no room: the client can then go
+    /// to another server rather than wait in a queue.
+    fn admit(&mut self, stream: TcpStream, client: SocketAddr) {
+        while self.connections.try_join_next().is_some() {}
+        let Ok(place) = Arc::clone(&self.room).try_acquire_owned() else {
+            self.service.counters.refused_connection();
+            return;
+        };
+        let (service, limits, stopped) = (self.service.clone(), self.limits, self.stopped.clone());
+        self.connections.spawn(async move {
+            let _place = place;
+            if let Err(error) = converse(stream, client.ip(), service, limits, stopped).await {
+                tracing::debug!(%client, %error, "connection ended");
+            }
+        });
+    }
 }
 
 /// Answers one query after the other until the client leaves, idles or the server stops.
@@ -76,6 +83,7 @@ async fn converse(
     stream: TcpStream,
     client: IpAddr,
     service: Service,
+    limits: Limits,
     mut stopped: watch::Receiver<()>,
 ) -> io::Result<()> {
     stream.set_nodelay(true)?;
@@ -85,7 +93,7 @@ async fn converse(
         let read = tokio::select! {
             biased;
             () = ended(&mut stopped) => return Ok(()),
-            read = timeout(IDLE, read(&mut stream, &mut query)) => read,
+            read = timeout(limits.idle, read(&mut stream, &mut query)) => read,
         };
         match read {
             Ok(Ok(true)) => {}
@@ -94,7 +102,7 @@ async fn converse(
         }
         let Some(reply) = service.respond(&query, client, Transport::Tcp, &mut response) else { continue };
         frame(&response, &mut framed);
-        timeout(SLOW_READER, stream.write_all(&framed)).await??;
+        timeout(limits.slow_reader, stream.write_all(&framed)).await??;
         service.counters.sent(reply);
     }
 }

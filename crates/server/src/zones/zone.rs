@@ -108,13 +108,13 @@ impl Zone {
         let mut encloser = self.origin.key();
         for key in keys_down(&self.origin, name) {
             let sets = self.sets_at(key);
-            let (at_apex, at_name) = (key.len() == self.origin.key().len(), key.len() == name.key().len());
+            let (at_apex, at_name) = (key == self.origin.key(), key == name.key());
             if !at_apex && sets.is_empty() && !self.has_below(key) {
                 return self.wildcard(encloser);
             }
-            if let Some(cut) =
-                of_type(&sets, Rtype::NS).filter(|_| !at_apex && !(at_name && rtype == Rtype::DS))
-            {
+            // The parent's side answers for the DS of a cut (RFC 4035 section 3.1.4.1).
+            let own = at_apex || (at_name && rtype == Rtype::DS);
+            if let Some(cut) = of_type(&sets, Rtype::NS).filter(|_| !own) {
                 return Found::Cut(cut.clone());
             }
             if at_name {

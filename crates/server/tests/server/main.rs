@@ -1,0 +1,13 @@
+//! The server as its clients see it: scenarios from files, properties, and live sockets.
+//!
+//! Every response is read by another DNS library than the one that the server is built on.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod client;
+mod live;
+mod lookup;
+mod properties;
+mod scenario;
+mod wire;
+mod world;

@@ -1,0 +1,132 @@
+//! Scenarios from `testdata/*.scenario`: zones, then queries with the responses they must get.
+//!
+//! ```text
+//! case RFC 4592 section 2.2.1: a title      starts afresh, with no zones
+//! zone example.                             a zone; indented lines are its records
+//!   www 300 A 192.0.2.1
+//! unavailable example.net. a reason         a zone whose content is not known
+//! unsynced                                  the world has not been read yet
+//! no view                                   the client has no view
+//! ask www.example. A edns do                a query; indented lines are its response
+//!   NOERROR aa
+//! send 4d3a0100…                            the octets of a message, for broken ones
+//! ```
+//!
+//! Every case runs twice: with the records as nodes and as a zone file's content. With
+//! `UPDATE_SCENARIOS=1` the responses in the files are rewritten; read the difference.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dns::Name;
+use rstest::rstest;
+use server::{Sight, Transport, ZoneUpdate, Zones, respond};
+
+use crate::client::{Ask, ID, show};
+use crate::world;
+
+type PutZone = fn(&mut Zones, &Name, &[String]);
+
+#[rstest]
+fn scenario_responds_as_written(#[files("testdata/*.scenario")] path: PathBuf) {
+    let mut text = fs::read_to_string(&path).unwrap();
+    let as_nodes = played(&text, world::put_nodes);
+    if std::env::var_os("UPDATE_SCENARIOS").is_some() {
+        fs::write(&path, &as_nodes).unwrap();
+        text.clone_from(&as_nodes);
+    }
+    compare(&path, "nodes", &text, &as_nodes);
+    compare(&path, "a zone file", &text, &played(&text, world::put_base));
+}
+
+fn compare(path: &Path, form: &str, wanted: &str, got: &str) {
+    let differs = wanted.lines().zip(got.lines()).enumerate().find(|(_, (wanted, got))| wanted != got);
+    if let Some((line, (wanted, got))) = differs {
+        panic!(
+            "{}:{} with the records as {form}\n  wanted {wanted}\n  got    {got}",
+            path.display(),
+            line + 1
+        );
+    }
+    assert_eq!(wanted, got, "{} with the records as {form}", path.display());
+}
+
+/// The scenario with the responses that it got in place of those that it wants.
+fn played(text: &str, put_zone: PutZone) -> String {
+    let mut stage = Stage { zones: Zones::new(), synced: true, view: true, put_zone };
+    let mut out = String::new();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let mut block = Vec::new();
+        while let Some(inner) = lines.next_if(|line| line.starts_with("  ")) {
+            block.push(inner.trim().to_owned());
+        }
+        let shown = stage.play(line, &block).unwrap_or(block);
+        out.extend([line, "\n"]);
+        shown.iter().for_each(|line| out.extend(["  ", line, "\n"]));
+    }
+    out
+}
+
+struct Stage {
+    zones: Zones,
+    synced: bool,
+    view: bool,
+    put_zone: PutZone,
+}
+
+impl Stage {
+    /// Does what a line says; gives the response where it is a query.
+    fn play(&mut self, line: &str, block: &[String]) -> Option<Vec<String>> {
+        let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match verb {
+            "case" => {
+                *self = Stage { zones: Zones::new(), synced: true, view: true, put_zone: self.put_zone }
+            }
+            "zone" => (self.put_zone)(&mut self.zones, &rest.parse().unwrap(), block),
+            "unavailable" => self.unavailable(rest),
+            "unsynced" => self.synced = false,
+            "no" if rest == "view" => self.view = false,
+            "ask" => return Some(self.ask(rest)),
+            "send" => return Some(self.send(rest)),
+            "" | "#" => {}
+            other => panic!("`{other}` is not a word of scenarios"),
+        }
+        None
+    }
+
+    fn unavailable(&mut self, rest: &str) {
+        let (origin, reason) = rest.split_once(' ').unwrap();
+        let (origin, reason) = (origin.parse().unwrap(), reason.to_owned());
+        self.zones.apply(ZoneUpdate::Unavailable { origin, reason });
+    }
+
+    fn respond(&self, query: &[u8], transport: Transport) -> Option<Vec<u8>> {
+        let mut out = vec![1, 2, 3];
+        let sight = Sight { zones: self.view.then_some(&self.zones), synced: self.synced };
+        let reply = respond(query, sight, transport, &mut out)?;
+        assert_eq!(reply.truncated, out[2] & 2 != 0, "the reply knows its TC bit");
+        assert_eq!(reply.rcode.to_string(), show(&out)[0].split(' ').next().unwrap());
+        Some(out)
+    }
+
+    fn ask(&self, rest: &str) -> Vec<String> {
+        let words: Vec<&str> = rest.split(' ').collect();
+        let ask = words[2..].iter().fold(Ask::new(words[0], words[1]), |ask, option| ask.with(option));
+        let response = self.respond(&ask.octets(), ask.transport).expect("a response");
+        assert!(response.len() <= ask.limit(), "{} octets are too many for {rest}", response.len());
+        assert_eq!(response[..2], ID.to_be_bytes(), "the id of {rest} is echoed");
+        assert!(response[12..].starts_with(&ask.question()), "the question of {rest} is echoed");
+        show(&response)
+    }
+
+    fn send(&self, octets: &str) -> Vec<String> {
+        let digits: String = octets.split_whitespace().collect();
+        let query: Vec<u8> = (0..digits.len())
+            .step_by(2)
+            .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap())
+            .collect();
+        let nothing = || vec!["nothing".to_owned()];
+        self.respond(&query, Transport::Udp).map_or_else(nothing, |response| show(&response))
+    }
+}
