@@ -1,0 +1,79 @@
+//! Collects what is wrong with an object, field by field.
+
+use std::collections::BTreeSet;
+
+use dns::Name;
+
+use crate::Problem;
+use crate::pattern::Pattern;
+
+pub(crate) use dns::MAX_TTL;
+
+/// The problems found so far.
+#[derive(Default)]
+pub(crate) struct Checks(Vec<Problem>);
+
+impl Checks {
+    /// What was found.
+    pub(crate) fn into_problems(self) -> Vec<Problem> {
+        self.0
+    }
+
+    /// Notes a problem.
+    pub(crate) fn refuse(
+        &mut self,
+        field: impl Into<String>,
+        value: impl ToString,
+        message: impl Into<String>,
+    ) {
+        self.0.push(Problem::new(field, value, message));
+    }
+
+    /// Notes a problem unless the condition holds.
+    pub(crate) fn require(&mut self, holds: bool, field: &str, value: impl ToString, message: &str) {
+        if !holds {
+            self.refuse(field, value, message);
+        }
+    }
+
+    /// The text must have the form.
+    pub(crate) fn fits(&mut self, pattern: &Pattern, field: &str, text: &str) {
+        if !pattern.fits(text) {
+            self.0.push(pattern.problem(field, text));
+        }
+    }
+
+    /// The text, where there is one, must have the form.
+    pub(crate) fn fits_if_set(&mut self, pattern: &Pattern, field: &str, text: Option<&str>) {
+        if let Some(text) = text {
+            self.fits(pattern, field, text);
+        }
+    }
+
+    /// The text must be a domain name, which is returned.
+    pub(crate) fn name(&mut self, field: &str, text: &str) -> Option<Name> {
+        match Name::parse(text) {
+            Ok(name) => Some(name),
+            Err(error) => {
+                self.refuse(field, text, format!("is not a domain name: {error}"));
+                None
+            }
+        }
+    }
+
+    /// The TTL must be one that DNS has.
+    pub(crate) fn ttl(&mut self, field: &str, ttl: Option<u32>) {
+        let ttl = ttl.unwrap_or_default();
+        self.require(ttl <= MAX_TTL, field, ttl, "is too long: a TTL is at most 2147483647 seconds");
+    }
+
+    /// No entry may stand twice.
+    pub(crate) fn unique<'a>(&mut self, field: &str, entries: impl Iterator<Item = &'a str>) {
+        let mut seen = BTreeSet::new();
+        for entry in entries {
+            if !seen.insert(entry) {
+                self.refuse(field, entry, "stands twice: name each only once");
+            }
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Kinds that others define: only what we read of them, and unknown fields do not matter.
+
+mod dns_endpoint;
+mod service;
+
+pub use dns_endpoint::{DNSEndpointSpec, Endpoint, ProviderSpecific};
+pub use service::{Ingress, Service};

@@ -1,0 +1,83 @@
+//! The core Service: what a gateway's load balancer was given as addresses.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::meta::ForeignMetadata;
+use crate::object::{Body, Manifest};
+use crate::{Meta, Problem};
+
+const LOAD_BALANCER: &str = "LoadBalancer";
+
+/// A Service, as far as its load balancer goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Service {
+    /// Whether `spec.type` is `LoadBalancer`.
+    pub load_balancer: bool,
+    /// The addresses in `status.loadBalancer.ingress`, in order.
+    pub ingress: Vec<Ingress>,
+}
+
+/// One address of a load balancer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ingress {
+    /// Its IP address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ip: Option<String>,
+    /// Its host name, where the provider gives no address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<String>,
+}
+
+impl Body for Service {
+    type Manifest = ServiceManifest;
+
+    fn write(&self) -> Value {
+        let kind = if self.load_balancer { LOAD_BALANCER } else { "ClusterIP" };
+        json!({ "spec": { "type": kind }, "status": { "loadBalancer": { "ingress": self.ingress } } })
+    }
+
+    fn validate(&self, _: &Meta) -> Vec<Problem> {
+        Vec::new()
+    }
+}
+
+/// A Service as it is read.
+#[derive(Deserialize)]
+pub(crate) struct ServiceManifest {
+    metadata: ForeignMetadata,
+    spec: Option<Spec>,
+    status: Option<Status>,
+}
+
+#[derive(Deserialize)]
+struct Spec {
+    r#type: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Status {
+    load_balancer: Option<LoadBalancer>,
+}
+
+#[derive(Deserialize)]
+struct LoadBalancer {
+    ingress: Option<Vec<Ingress>>,
+}
+
+impl Manifest for ServiceManifest {
+    type Body = Service;
+
+    fn open(self) -> (Meta, Service, Option<u32>) {
+        let service = Service {
+            load_balancer: self.spec.and_then(|spec| spec.r#type).as_deref() == Some(LOAD_BALANCER),
+            ingress: self
+                .status
+                .and_then(|status| status.load_balancer)
+                .and_then(|balancer| balancer.ingress)
+                .unwrap_or_default(),
+        };
+        (self.metadata.into(), service, None)
+    }
+}

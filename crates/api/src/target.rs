@@ -1,0 +1,101 @@
+//! Where requests that an object asks for would go.
+//!
+//! A URL in a manifest is a request that our process makes, so that it must not reach what only
+//! our process can reach. Literal addresses are judged here, names when they are connected to.
+
+use std::net::IpAddr;
+
+use crate::{Object, Problem, Spec};
+
+/// The host and port that a request would go to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) host: String,
+    pub(crate) port: Option<u16>,
+}
+
+impl Target {
+    /// Reads an `http` or `https` URL without user, query and fragment.
+    pub(crate) fn from_url(url: &str) -> Option<Target> {
+        let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?;
+        if rest.chars().any(|c| "?#@\\".contains(c) || c.is_whitespace() || c.is_control()) {
+            return None;
+        }
+        Target::from_authority(rest.split('/').next()?)
+    }
+
+    /// Reads `host`, `host:port`, `address:port` or `[address]:port`.
+    pub(crate) fn from_authority(authority: &str) -> Option<Target> {
+        let (host, port) = match authority.strip_prefix('[') {
+            Some(rest) => bracketed(rest)?,
+            None => plain(authority)?,
+        };
+        let port = port.map(str::parse).transpose().ok()?;
+        (port != Some(0)).then(|| Target { host: host.to_owned(), port })
+    }
+
+    /// The address, where it is written as one.
+    pub(crate) fn address(&self) -> Option<IpAddr> {
+        self.host.parse().ok()
+    }
+}
+
+fn bracketed(rest: &str) -> Option<(&str, Option<&str>)> {
+    let (host, rest) = rest.split_once(']')?;
+    host.parse::<std::net::Ipv6Addr>().ok()?;
+    match rest {
+        "" => Some((host, None)),
+        rest => Some((host, Some(rest.strip_prefix(':')?))),
+    }
+}
+
+fn plain(authority: &str) -> Option<(&str, Option<&str>)> {
+    let (host, port) = match authority.split_once(':') {
+        Some((host, port)) => (host, Some(port)),
+        None => (authority, None),
+    };
+    dns::Name::parse(host).ok().map(|_| (host, port))
+}
+
+/// Literal addresses in the object that requests of ours must not go to: loopback, link-local
+/// (which the clouds' metadata services have), multicast and unspecified ones, unless `allowed`
+/// says otherwise.
+pub fn forbidden_targets(object: &Object, allowed: impl Fn(IpAddr) -> bool) -> Vec<Problem> {
+    let literal = targets(&object.spec)
+        .into_iter()
+        .filter_map(|(field, text, target)| Some((field, text, target?.address()?)));
+    literal
+        .filter(|(_, _, address)| is_inward(*address) && !allowed(*address))
+        .map(|(field, text, address)| Problem::new(field, text, forbidden(address)))
+        .collect()
+}
+
+fn forbidden(address: IpAddr) -> String {
+    format!(
+        "leads to {address}, which only this process may reach: use another address, or allow this one with --allow-target"
+    )
+}
+
+/// The fields of a spec that requests go to.
+fn targets(spec: &Spec) -> Vec<(String, &str, Option<Target>)> {
+    match spec {
+        Spec::DNSClass(class) => class.targets(),
+        Spec::Placement(placement) => placement.targets(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether an address means this machine or its own link.
+fn is_inward(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => v4.is_loopback() || v4.is_link_local() || v4.is_multicast() || v4.octets()[0] == 0,
+        IpAddr::V6(v6) => {
+            // The last one is the metadata service of AWS over IPv6.
+            v6.is_loopback()
+                || v6.is_unicast_link_local()
+                || v6.is_multicast()
+                || v6.is_unspecified()
+                || v6.segments()[..2] == [0xfd00, 0x0ec2]
+        }
+    }
+}
