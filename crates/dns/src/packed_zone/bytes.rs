@@ -2,6 +2,10 @@
 //!
 //! What is read back was perhaps written by another version or damaged, so every name and every
 //! record's data is checked again.
+//!
+//! ```text
+//! magic and version, content hash, length of the origin's key, origin's key, buffer
+//! ```
 
 use super::node::Reader;
 use super::{Builder, PackedNode, PackedZone, PackedZoneError};
@@ -14,17 +18,20 @@ impl PackedZone {
     /// The zone as octets that [`PackedZone::from_bytes`] reads.
     pub fn to_bytes(&self) -> Vec<u8> {
         let key = self.origin.key();
-        [MAGIC, &(key.len() as u16).to_be_bytes(), key, &self.buffer].concat()
+        [MAGIC, &self.hash.to_be_bytes(), &(key.len() as u16).to_be_bytes(), key, &self.buffer].concat()
     }
 
     /// Reads what [`PackedZone::to_bytes`] wrote; anything else is refused.
     pub fn from_bytes(octets: &[u8]) -> Result<PackedZone, PackedZoneError> {
         let mut reader = Reader(octets.strip_prefix(MAGIC).ok_or(PackedZoneError::Malformed)?);
+        let hash = reader.take(8).ok_or(PackedZoneError::Malformed)?;
         let origin = reader.record().filter(|key| Name::is_key(key)).ok_or(PackedZoneError::Malformed)?;
         let buffer = reader.0;
         let zone = rebuilt(Name::from_key(origin), buffer)?;
-        // Counts of zero and the like would have come out differently.
-        if *zone.buffer == *buffer { Ok(zone) } else { Err(PackedZoneError::Malformed) }
+        // Counts of zero and the like would have come out differently; the hash tells when nodes
+        // are missing.
+        let same = *zone.buffer == *buffer && zone.hash.to_be_bytes() == hash;
+        if same { Ok(zone) } else { Err(PackedZoneError::Malformed) }
     }
 }
 
