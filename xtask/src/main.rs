@@ -39,6 +39,9 @@ enum Command {
     /// Builds into target/coverage with the compiler's own instrumentation. Inline test modules and test
     /// files are not counted. Needs the rustup component llvm-tools and adds it when it is missing.
     Coverage {
+        /// The crates to measure
+        #[arg(default_values = cargo::PURE_CRATES, value_name = "CRATE")]
+        crates: Vec<String>,
         /// The share of lines, in percent, under which a crate fails
         #[arg(long, default_value_t = 90.0, value_name = "PERCENT")]
         minimum: f64,
@@ -64,7 +67,7 @@ fn run(command: Command) -> Result<()> {
     match command {
         Command::Test => test::run(),
         Command::Crds => crds::run(),
-        Command::Coverage { minimum } => coverage::run(minimum),
+        Command::Coverage { crates, minimum } => coverage::run(&crates, minimum),
         Command::Bench { subject } => bench::run(&subject),
     }
 }
