@@ -62,6 +62,14 @@ impl Zone {
         }
     }
 
+    /// Every record set as it is answered, the SOA first and the others in no promised order.
+    pub fn sets(&self) -> impl Iterator<Item = RecordSet> {
+        let own = self.nodes.values().flat_map(|sets| sets.iter().cloned());
+        let base = self.base().into_iter().flat_map(PackedZone::iter);
+        let shown = base.filter(|set| set.rtype != Rtype::SOA && !self.nodes.contains_key(&set.name));
+        self.soa().cloned().into_iter().chain(own).chain(shown)
+    }
+
     pub(crate) fn put(&mut self, name: Name, mut sets: Vec<RecordSet>) {
         sets.retain(|set| set.rtype != Rtype::SOA);
         self.nodes.insert(name, sets.into());
