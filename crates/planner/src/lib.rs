@@ -1,1 +1,40 @@
-//! planner
+//! From declared objects to record sets, child objects and notes.
+//!
+//! ```text
+//! Change ─► Snapshot ─► Claim ─► record set ─► Delta
+//! ```
+//!
+//! Nothing in here does IO or reads a clock, randomness or the environment.
+
+mod children;
+mod delta;
+pub mod document;
+mod facts;
+mod front;
+mod hosts;
+mod identity;
+mod input;
+mod note;
+mod notes;
+mod output;
+mod place;
+mod planner;
+mod query;
+mod rank;
+mod resolve;
+mod snapshot;
+mod status;
+mod view;
+mod views;
+mod zone_state;
+mod zone_table;
+
+pub use children::{ChildKind, ChildRef};
+pub use delta::{ChangeKind, Delta, RecordChange};
+pub use input::{Change, ClusterId, FileNote, ObjectRef, SavedSerial};
+pub use note::{ConditionStatus, Note, Severity};
+pub use place::{Place, Scope};
+pub use planner::Planner;
+pub use query::ZoneInfo;
+pub use rank::Rank;
+pub use views::ViewInfo;

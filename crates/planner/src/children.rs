@@ -1,0 +1,368 @@
+//! Child objects: the DNSEndpoints of routes and gateways, and the Istio Gateways.
+//!
+//! The plan keeps only what they are made of; a manifest is built when somebody wants to see it.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use api::{Kind, Object, Spec};
+use dns::{Name, Rdata, Rtype};
+use rustc_hash::{FxHashSet, FxHasher};
+use serde_json::{Value, json};
+use smallvec::SmallVec;
+
+use crate::facts::ObjectKey;
+use crate::input::{ClusterId, ObjectRef};
+use crate::output::{ChildSeed, Claim, Outcome};
+use crate::planner::{Evaluated, Planner};
+use crate::rank::Rank;
+use crate::snapshot::Id;
+
+/// The annotations that address a DNSEndpoint to a controller: ExternalDNS's older and newer prefix.
+pub(crate) const CONTROLLER_ANNOTATIONS: [&str; 2] =
+    ["external-dns.alpha.kubernetes.io/controller", "external-dns.kubernetes.io/controller"];
+pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+pub(crate) const MANAGER: &str = "service-router-operator";
+
+const MAX_LABEL_VALUE: usize = 63;
+const MAX_OBJECT_NAME: usize = 253;
+
+/// What kind of child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ChildKind {
+    /// `externaldns.k8s.io/v1alpha1 DNSEndpoint`
+    DNSEndpoint,
+    /// `networking.istio.io/v1 Gateway`
+    IstioGateway,
+}
+
+/// Which child object.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ChildRef {
+    /// In which cluster.
+    pub cluster: ClusterId,
+    /// Of which kind.
+    pub kind: ChildKind,
+    /// In which namespace.
+    pub namespace: Arc<str>,
+    /// By which name.
+    pub name: Box<str>,
+}
+
+/// A child as it was last made.
+#[derive(Clone, Debug)]
+pub(crate) struct Made {
+    pub(crate) child: ChildRef,
+    pub(crate) fingerprint: u64,
+}
+
+impl Planner {
+    /// All child objects, sorted.
+    pub fn children(&self) -> Vec<ChildRef> {
+        let mut children: Vec<_> = self.made.values().flatten().map(|made| made.child.clone()).collect();
+        children.sort();
+        children
+    }
+
+    /// The manifest of a child object.
+    pub fn child(&self, child: &ChildRef) -> Option<Value> {
+        match child.kind {
+            ChildKind::IstioGateway => self.istio_gateway(child),
+            ChildKind::DNSEndpoint => self.dns_endpoint(child),
+        }
+    }
+
+    /// The children that an object has now.
+    pub(crate) fn children_of(&self, id: Id) -> SmallVec<[Made; 1]> {
+        let mut children = SmallVec::new();
+        let Some(entry) = self.snapshot.entry(id) else { return children };
+        let (Some(object), Some(evaluated)) = (&entry.object, self.evaluated(id)) else { return children };
+        let namespace = &object.meta.namespace;
+        let child =
+            |kind, name| ChildRef { cluster: entry.key.cluster, kind, namespace: namespace.clone(), name };
+        for (number, seed) in evaluated.output.children.iter().enumerate() {
+            let claims = self.standing_claims(id, evaluated, seed);
+            if !claims.is_empty() {
+                let name = self.child_name(id, object, evaluated, number);
+                let fingerprint = fingerprint_of_endpoint(object, evaluated, seed, &claims);
+                children.push(Made { child: child(ChildKind::DNSEndpoint, name), fingerprint });
+            }
+        }
+        if let (Spec::Gateway(spec), Some(hosts)) = (&object.spec, self.hosts.get(&entry.key)) {
+            let mut hasher = FxHasher::default();
+            (hosts.fingerprint(), &spec.controller, &spec.credential_name, &object.meta.uid)
+                .hash(&mut hasher);
+            let made = child(ChildKind::IstioGateway, (*object.meta.name).into());
+            children.push(Made { child: made, fingerprint: hasher.finish() });
+        }
+        children
+    }
+
+    /// The claims of a child that stand, which is what it may publish.
+    fn standing_claims<'a>(&self, id: Id, evaluated: &'a Evaluated, seed: &ChildSeed) -> Vec<&'a Claim> {
+        if self.turned_away.contains(&id) {
+            return Vec::new();
+        }
+        let lost = self.losses.get(&id).map(|lost| &lost[..]).unwrap_or_default();
+        let stands = |number: &usize| !lost.iter().any(|one| usize::from(one.claim) == *number);
+        seed.claims().filter(stands).filter_map(|number| evaluated.output.claims.get(number)).collect()
+    }
+
+    /// Keeps the table of who wants which child name.
+    pub(crate) fn move_child_names(&mut self, id: Id, before: Option<&Evaluated>, again: &mut FxHashSet<Id>) {
+        let now = self.evaluated.get(id.0 as usize).and_then(Option::as_deref);
+        let (old, new) = (wanted_names(before), wanted_names(now));
+        if old == new {
+            return;
+        }
+        for (_, key) in old {
+            if let Some(owners) = self.child_names.get_mut(&key) {
+                owners.retain(|(owner, _)| *owner != id);
+                again.extend(owners.iter().map(|(owner, _)| *owner));
+                if owners.is_empty() {
+                    self.child_names.remove(&key);
+                }
+            }
+        }
+        for (number, key) in new {
+            let owners = self.child_names.entry(key).or_default();
+            again.extend(owners.iter().map(|(owner, _)| *owner));
+            owners.push((id, number));
+        }
+    }
+
+    /// The name of a child: as the document has it; where two would be the same, the younger's
+    /// gets a hash.
+    fn child_name(&self, id: Id, object: &Object, evaluated: &Evaluated, number: usize) -> Box<str> {
+        let seed = &evaluated.output.children[number];
+        let base = seed_name(&object.meta.name, seed);
+        let key = (evaluated.rank.cluster, object.meta.namespace.clone(), base);
+        let owners = self.child_names.get(&key).map(|owners| &owners[..]).unwrap_or_default();
+        let order = |(owner, number): &(Id, u16)| (self.name_rank(*owner), *number);
+        let first = owners.iter().min_by_key(|owner| order(owner));
+        let (_, _, base) = key;
+        match first {
+            Some((owner, at)) if (*owner, usize::from(*at)) != (id, number) => {
+                let suffix = stable_hash(&format!(
+                    "{}/{}/{}",
+                    object.kind().kind(),
+                    object.meta.name,
+                    seed.controller
+                ));
+                shorten(&format!("{base}-{suffix}"), MAX_OBJECT_NAME).into()
+            }
+            _ => base,
+        }
+    }
+
+    /// A DNSEndpoint that somebody wrote keeps its name before all of ours.
+    fn name_rank(&self, id: Id) -> (bool, Option<&Rank>) {
+        let evaluated = self.evaluated(id);
+        let written = evaluated.is_some_and(|one| matches!(one.output.outcome, Outcome::Endpoint(_)));
+        (!written, evaluated.map(|one| &one.rank))
+    }
+
+    fn dns_endpoint(&self, child: &ChildRef) -> Option<Value> {
+        let makers = self.makers_of(child);
+        let found = makers.into_iter().find_map(|id| {
+            let (object, evaluated) = (self.snapshot.object(id)?, self.evaluated(id)?);
+            let named = |number: &usize| self.child_name(id, object, evaluated, *number) == child.name;
+            let number = (0..evaluated.output.children.len()).find(named)?;
+            Some((id, object, evaluated, number))
+        });
+        let (id, object, evaluated, number) = found?;
+        let seed = &evaluated.output.children[number];
+        let claims = self.standing_claims(id, evaluated, seed);
+        Some(json!({
+            "apiVersion": "externaldns.k8s.io/v1alpha1",
+            "kind": "DNSEndpoint",
+            "metadata": {
+                "name": child.name,
+                "namespace": child.namespace,
+                "labels": labels(object, seed),
+                "annotations": annotations(seed),
+                "ownerReferences": self.owners(child.cluster, object, evaluated),
+            },
+            "spec": { "endpoints": endpoints(&claims) },
+        }))
+    }
+
+    /// Those that may have made a child of this name.
+    fn makers_of(&self, child: &ChildRef) -> Vec<Id> {
+        let key = (child.cluster, child.namespace.clone(), child.name.clone());
+        let wanting = self.child_names.get(&key).map(|owners| &owners[..]).unwrap_or_default();
+        let by_name: Vec<Id> = wanting.iter().map(|(id, _)| *id).collect();
+        let made = |id: &Id| self.made.get(id).is_some_and(|made| made.iter().any(|one| one.child == *child));
+        if by_name.iter().any(made) {
+            return by_name;
+        }
+        // A name with a hash is not in the table; there are hardly any.
+        self.made.keys().copied().filter(|id| made(id)).collect()
+    }
+
+    fn owners(&self, cluster: ClusterId, object: &Object, evaluated: &Evaluated) -> Vec<Value> {
+        match &evaluated.output.outcome {
+            Outcome::Gateway(outcome) => {
+                let others = outcome.owners.iter();
+                others
+                    .map(|name| owner(Kind::Gateway, name, self.gateway_uid(cluster, object, name)))
+                    .collect()
+            }
+            _ => vec![owner(object.kind(), &object.meta.name, object.meta.uid.as_deref())],
+        }
+    }
+
+    fn gateway_uid(&self, cluster: ClusterId, beside: &Object, name: &Arc<str>) -> Option<&str> {
+        let namespace = beside.meta.namespace.clone();
+        let reference = ObjectRef { kind: Kind::Gateway, namespace, name: name.clone() };
+        let id = self.snapshot.id(&ObjectKey::new(cluster, reference))?;
+        self.snapshot.object(id)?.meta.uid.as_deref()
+    }
+
+    fn istio_gateway(&self, child: &ChildRef) -> Option<Value> {
+        let (namespace, name) = (child.namespace.clone(), Arc::from(&*child.name));
+        let reference = ObjectRef { kind: Kind::Gateway, namespace, name };
+        let key = ObjectKey::new(child.cluster, reference);
+        let object = self.snapshot.object(self.snapshot.id(&key)?)?;
+        let Spec::Gateway(spec) = &object.spec else { return None };
+        let mut tls = json!({ "mode": "SIMPLE" });
+        if let Some(credential) = &spec.credential_name {
+            tls["credentialName"] = json!(credential);
+        }
+        Some(json!({
+            "apiVersion": "networking.istio.io/v1",
+            "kind": "Gateway",
+            "metadata": {
+                "name": child.name,
+                "namespace": child.namespace,
+                "ownerReferences": [owner(Kind::Gateway, &object.meta.name, object.meta.uid.as_deref())],
+            },
+            "spec": {
+                "selector": { "istio": spec.controller },
+                "servers": [{
+                    "port": { "number": 443, "name": "https", "protocol": "HTTPS" },
+                    "tls": tls,
+                    "hosts": self.hosts.get(&key)?.sorted(),
+                }],
+            },
+        }))
+    }
+}
+
+/// A child name within its namespace.
+pub(crate) type ChildName = (ClusterId, Arc<str>, Box<str>);
+
+/// The child names that an object wants, by the number of the seed.
+fn wanted_names(evaluated: Option<&Evaluated>) -> Vec<(u16, ChildName)> {
+    let Some(Evaluated { rank, output }) = evaluated else { return Vec::new() };
+    let key = |name| (rank.cluster, rank.namespace.clone(), name);
+    match &output.outcome {
+        Outcome::Endpoint(outcome) if !outcome.ours => vec![(u16::MAX, key((*rank.name).into()))],
+        _ => {
+            let seeds = output.children.iter().enumerate();
+            seeds.map(|(number, seed)| (number as u16, key(seed_name(&rank.name, seed)))).collect()
+        }
+    }
+}
+
+/// The document's names: `<route>-<controller>` and `gateway-controller-<controller>-<postfix>-<dns>`.
+fn seed_name(owner: &str, seed: &ChildSeed) -> Box<str> {
+    let name = match &seed.gateway {
+        Some(gateway) => format!("gateway-controller-{gateway}-{}", seed.controller),
+        None => format!("{owner}-{}", seed.controller),
+    };
+    shorten(&name, MAX_OBJECT_NAME).into()
+}
+
+fn owner(kind: Kind, name: &str, uid: Option<&str>) -> Value {
+    let mut owner = json!({ "apiVersion": kind.api_version(), "kind": kind.kind(), "name": name });
+    if let Some(uid) = uid {
+        owner["uid"] = json!(uid);
+    }
+    owner
+}
+
+fn labels(object: &Object, seed: &ChildSeed) -> Value {
+    let value = |text: &str| Value::String(label_value(text));
+    let mut labels = json!({
+        MANAGED_BY: MANAGER,
+        "router.io/controller": value(&seed.controller),
+        "router.io/region": value(&seed.region),
+    });
+    match &object.spec {
+        Spec::Gateway(spec) => {
+            labels["router.io/istio-controller"] = value(&spec.controller);
+            labels["router.io/target-postfix"] = value(&spec.target_postfix);
+            labels["router.io/resource-type"] = value("gateway-service");
+        }
+        _ => {
+            labels["router.io/serviceroute"] = value(&object.meta.name);
+            labels["router.io/source-namespace"] = value(&object.meta.namespace);
+        }
+    }
+    labels
+}
+
+fn annotations(seed: &ChildSeed) -> Value {
+    CONTROLLER_ANNOTATIONS.iter().map(|key| ((*key).to_owned(), json!(seed.controller))).collect()
+}
+
+fn endpoints(claims: &[&Claim]) -> Vec<Value> {
+    let mut sorted: Vec<_> = claims.iter().collect();
+    sorted.sort_by_key(|claim| (&claim.name, claim.rtype));
+    let endpoint = |claim: &&&Claim| {
+        json!({
+            "dnsName": claim.name.undotted(),
+            "recordType": claim.rtype.to_string(),
+            "targets": claim.data.iter().map(target).collect::<Vec<_>>(),
+        })
+    };
+    sorted.iter().map(endpoint).collect()
+}
+
+/// A target as ExternalDNS wants it: without the final dot.
+fn target(data: &Rdata) -> String {
+    match data.rtype() {
+        Rtype::CNAME => data.target().as_ref().map_or_else(|| data.to_string(), Name::undotted),
+        _ => data.to_string(),
+    }
+}
+
+fn fingerprint_of_endpoint(
+    object: &Object,
+    evaluated: &Evaluated,
+    seed: &ChildSeed,
+    claims: &[&Claim],
+) -> u64 {
+    let mut hasher = FxHasher::default();
+    for claim in claims {
+        (&claim.name, claim.rtype, &claim.data).hash(&mut hasher);
+    }
+    (&seed.controller, &seed.region, &object.meta.uid).hash(&mut hasher);
+    if let Outcome::Gateway(outcome) = &evaluated.output.outcome {
+        outcome.owners.hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// A label value: at most 63 characters, shortened with a stable hash.
+pub(crate) fn label_value(text: &str) -> String {
+    shorten(text, MAX_LABEL_VALUE)
+}
+
+fn shorten(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let hash = stable_hash(text);
+    let cut = (0..=most - hash.len() - 1).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let kept = text[..cut].trim_end_matches(['-', '.', '_']);
+    format!("{kept}-{hash}")
+}
+
+/// Eight hexadecimal digits that say the same in every process and version (FNV-1a).
+fn stable_hash(text: &str) -> String {
+    let fold = |sum: u64, octet: u8| (sum ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3);
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, fold);
+    format!("{:08x}", (hash ^ (hash >> 32)) as u32)
+}

@@ -1,0 +1,57 @@
+//! What bringing the plan up to date moved.
+
+use dns::{Name, RecordSet};
+
+use crate::children::ChildRef;
+use crate::input::{ClusterId, ObjectRef};
+use crate::place::Scope;
+
+/// The difference that one run made.
+#[derive(Clone, Debug, Default)]
+pub struct Delta {
+    /// The list of views is another.
+    pub views: bool,
+    /// Zones that came, went or have another SOA, by origin.
+    pub zones: Vec<Name>,
+    /// Nodes with other content: the zone's origin and the name.
+    pub nodes: Vec<(Name, Name)>,
+    /// The record sets that moved.
+    pub records: Vec<RecordChange>,
+    /// Child objects that moved, sorted.
+    pub children: Vec<(ChildRef, ChangeKind)>,
+    /// Objects whose status may have moved, sorted.
+    pub statuses: Vec<(ClusterId, ObjectRef)>,
+}
+
+impl Delta {
+    /// Whether nothing moved that anybody is told of.
+    pub fn is_empty(&self) -> bool {
+        !self.views && self.zones.is_empty() && self.nodes.is_empty() && self.children.is_empty()
+    }
+}
+
+/// One record set that moved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordChange {
+    /// The zone's origin.
+    pub zone: Name,
+    /// Where it is seen.
+    pub scope: Scope,
+    /// What stood there.
+    pub before: Option<RecordSet>,
+    /// What stands there now.
+    pub after: Option<RecordSet>,
+    /// The object that wants it now, where there is one.
+    pub origin: Option<(ClusterId, ObjectRef)>,
+}
+
+/// What happened to a child object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ChangeKind {
+    /// It is new.
+    Added,
+    /// It says something else.
+    Changed,
+    /// It goes.
+    Removed,
+}

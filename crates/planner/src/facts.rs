@@ -1,0 +1,152 @@
+//! Who read what: the ledger that makes planning incremental.
+//!
+//! Evaluating an object goes through a [`View`](crate::view::View), which writes down every fact
+//! it looked at, a missing one and a list's membership included. When a fact changes, exactly its
+//! readers are evaluated again. Nobody maintains a table of triggers by hand.
+
+use std::sync::Arc;
+
+use api::foreign::Service;
+use api::{Object, Spec};
+use dns::Name;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::input::{ClusterId, ObjectRef};
+use crate::snapshot::Id;
+
+/// An object of one cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ObjectKey {
+    pub(crate) cluster: ClusterId,
+    pub(crate) reference: ObjectRef,
+}
+
+impl ObjectKey {
+    pub(crate) fn new(cluster: ClusterId, reference: ObjectRef) -> ObjectKey {
+        ObjectKey { cluster, reference }
+    }
+}
+
+/// A list of objects, oldest first.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Index {
+    /// The DNSPolicies of a namespace.
+    Policies(ClusterId, Arc<str>),
+    /// The Gateways that have a target postfix.
+    Gateways(ClusterId, Box<str>),
+    /// The load balancers with an `istio` label, in one namespace or (`None`) in all.
+    LoadBalancers(ClusterId, Option<Arc<str>>, Box<str>),
+}
+
+impl Index {
+    /// The lists that an object is in.
+    pub(crate) fn of(cluster: ClusterId, object: &Object) -> Vec<Index> {
+        let namespace = || object.meta.namespace.clone();
+        match &object.spec {
+            Spec::DNSPolicy(_) => vec![Index::Policies(cluster, namespace())],
+            Spec::Gateway(spec) => vec![Index::Gateways(cluster, (*spec.target_postfix).into())],
+            Spec::Service(service) if is_load_balancer(service) => {
+                let label = object.meta.labels.get("istio");
+                let both = label.map(|label| [Some(namespace()), None].map(|of| (of, label.as_str().into())));
+                let indexes = both.into_iter().flatten();
+                indexes.map(|(of, label)| Index::LoadBalancers(cluster, of, label)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Something that an evaluation can depend on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Fact {
+    /// An object, or that there is none.
+    Object(ObjectKey),
+    /// Who the cluster is.
+    Identity(ClusterId),
+    /// Which ExternalDNS controllers there are.
+    Controllers(ClusterId),
+    /// The first of a list.
+    First(Index),
+    /// All of a list.
+    List(Index),
+    /// Which zone has this origin, if any.
+    Zone(Name),
+    /// Where a Zone object stands: its origin, or why it has none.
+    ZoneObject(ObjectKey),
+}
+
+/// What is evaluated: a Zone's place in the tree comes before everything that looks for zones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Reader(u32);
+
+impl Reader {
+    /// The reader that decides where a zone stands.
+    pub(crate) fn origin(id: Id) -> Reader {
+        Reader(id.0 << 1)
+    }
+
+    /// The reader that evaluates the object.
+    pub(crate) fn main(id: Id) -> Reader {
+        Reader(id.0 << 1 | 1)
+    }
+
+    pub(crate) fn id(self) -> Id {
+        Id(self.0 >> 1)
+    }
+
+    pub(crate) fn is_origin(self) -> bool {
+        self.0 & 1 == 0
+    }
+}
+
+/// The ledger of reads.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    numbers: FxHashMap<Fact, u32>,
+    readers: Vec<FxHashSet<Reader>>,
+    reads: FxHashMap<Reader, Box<[u32]>>,
+}
+
+impl Ledger {
+    /// The number of a fact; facts keep their numbers for good, since there are few of them.
+    pub(crate) fn number(&mut self, fact: Fact) -> u32 {
+        let next = self.readers.len() as u32;
+        let number = *self.numbers.entry(fact).or_insert(next);
+        if number == next {
+            self.readers.push(FxHashSet::default());
+        }
+        number
+    }
+
+    /// Writes down what a reader has now read, instead of what it had read before.
+    pub(crate) fn record(&mut self, reader: Reader, mut read: Vec<u32>) {
+        read.sort_unstable();
+        read.dedup();
+        let before = self.reads.get(&reader).map(|reads| &reads[..]).unwrap_or_default();
+        if before == read {
+            return;
+        }
+        for number in before.iter().filter(|number| read.binary_search(number).is_err()) {
+            self.readers[*number as usize].remove(&reader);
+        }
+        for number in &read {
+            self.readers[*number as usize].insert(reader);
+        }
+        if read.is_empty() {
+            self.reads.remove(&reader);
+        } else {
+            self.reads.insert(reader, read.into());
+        }
+    }
+
+    /// Those who read the fact.
+    pub(crate) fn readers(&self, fact: &Fact) -> impl Iterator<Item = Reader> {
+        let number = self.numbers.get(fact).copied();
+        number.into_iter().flat_map(|number| self.readers[number as usize].iter().copied())
+    }
+}
+
+/// A Service that a load balancer stands behind: it says so, or has been given an address.
+pub(crate) fn is_load_balancer(service: &Service) -> bool {
+    service.load_balancer || !service.ingress.is_empty()
+}

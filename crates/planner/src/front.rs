@@ -1,0 +1,48 @@
+//! The front-ends: from one object to claims, child objects and an outcome.
+
+pub(crate) mod dns_endpoint;
+pub(crate) mod dns_policy;
+pub(crate) mod gateway;
+pub(crate) mod record;
+pub(crate) mod service_route;
+pub(crate) mod zone;
+
+use api::router::{ClusterIdentitySpec, DNSConfigurationSpec};
+use api::{Object, Spec};
+
+use crate::output::{Outcome, Output};
+use crate::snapshot::Id;
+use crate::view::View;
+
+/// Evaluates one object.
+pub(crate) fn evaluate(view: &View<'_>, id: Id, object: &Object) -> Output {
+    match &object.spec {
+        Spec::ClusterIdentity(spec) => identity(view, spec),
+        Spec::DNSConfiguration(spec) => configuration(view, spec),
+        Spec::Gateway(spec) => gateway::evaluate(view, object, spec),
+        Spec::DNSPolicy(spec) => dns_policy::evaluate(view, object, spec),
+        Spec::ServiceRoute(spec) => service_route::evaluate(view, object, spec),
+        Spec::Zone(spec) => zone::evaluate(view, id, object, spec),
+        Spec::Record(spec) => record::evaluate(view, object, spec),
+        Spec::DNSEndpoint(spec) => dns_endpoint::evaluate(view, object, spec),
+        Spec::DNSClass(spec) if spec.embedded.is_some() => Output::new(Outcome::Class),
+        _ => Output::new(Outcome::Silent),
+    }
+}
+
+fn identity(view: &View<'_>, spec: &ClusterIdentitySpec) -> Output {
+    let served = view.controllers();
+    let is_served = |region: &str| match served {
+        Some(controllers) => controllers.iter().any(|controller| *controller.region == *region),
+        None => true,
+    };
+    let unserved = spec.adopts_regions.iter().filter(|region| !is_served(region));
+    Output::new(Outcome::Identity(unserved.map(|region| (**region).into()).collect()))
+}
+
+fn configuration(view: &View<'_>, spec: &DNSConfigurationSpec) -> Output {
+    let classes =
+        spec.external_dns_controllers.iter().filter_map(|controller| controller.dns_class_ref.as_ref());
+    let missing = classes.filter(|class| view.class(&class.name).is_none());
+    Output::new(Outcome::Configuration(missing.map(|class| (*class.name).into()).collect()))
+}

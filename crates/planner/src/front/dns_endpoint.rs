@@ -1,0 +1,125 @@
+//! DNSEndpoint as a front-end: what a user (or another tool) wrote for a controller that
+//! Fingerpost delivers for.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::Object;
+use api::foreign::{DNSEndpointSpec, Endpoint};
+use dns::{Name, Rdata, RecordSet, Rtype};
+
+use crate::children::{CONTROLLER_ANNOTATIONS, MANAGED_BY, MANAGER};
+use crate::output::{Claim, Outcome, Output};
+use crate::place::Scope;
+use crate::rank::Rank;
+use crate::view::View;
+use crate::zone_table::Zone;
+
+/// How a DNSEndpoint fared, conflicts apart.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct EndpointOutcome {
+    /// One of our own children, read back: it says nothing new.
+    pub(crate) ours: bool,
+    /// The controller it is addressed to, where no DNSConfiguration knows it.
+    pub(crate) unknown_controller: Option<Box<str>>,
+    pub(crate) problems: Vec<EndpointProblem>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum EndpointProblem {
+    Invalid(String),
+    NotDelegated(Name, Rank),
+    OutsideZones(Name),
+}
+
+pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &DNSEndpointSpec) -> Output {
+    let mut outcome = EndpointOutcome { ours: is_ours(object), ..EndpointOutcome::default() };
+    let mut output = Output::new(Outcome::Silent);
+    if !outcome.ours {
+        match scope(view, object) {
+            Ok(scope) => {
+                for set in sets(view, spec, &scope, &mut outcome.problems) {
+                    match claim(view, object, set, &scope) {
+                        Ok(claim) => output.claims.push(claim),
+                        Err(problem) => outcome.problems.push(problem),
+                    }
+                }
+            }
+            Err(controller) => outcome.unknown_controller = Some(controller),
+        }
+    }
+    output.outcome = Outcome::Endpoint(Box::new(outcome));
+    output
+}
+
+/// Our own children come back to us through the source; the plan already has them.
+pub(crate) fn is_ours(object: &Object) -> bool {
+    let managed = object.meta.labels.get(MANAGED_BY).is_some_and(|manager| manager == MANAGER);
+    managed && object.meta.owners.iter().any(|owner| owner.api_version.starts_with("routing.router.io/"))
+}
+
+/// Where an endpoint goes: to its controller's place, or everywhere when it names none.
+fn scope(view: &View<'_>, object: &Object) -> Result<Scope, Box<str>> {
+    let annotated = CONTROLLER_ANNOTATIONS.iter().find_map(|key| object.meta.annotations.get(*key));
+    let Some(name) = annotated.or_else(|| object.meta.labels.get("router.io/controller")) else {
+        return Ok(Scope::Everywhere);
+    };
+    let mut controllers = view.controllers().unwrap_or_default().iter();
+    let controller = controllers.find(|controller| *controller.name == **name);
+    controller.map(|controller| Scope::At(controller.place.clone())).ok_or_else(|| name.as_str().into())
+}
+
+/// The record sets of an endpoint list; entries for one name and type add up.
+fn sets(
+    view: &View<'_>,
+    spec: &DNSEndpointSpec,
+    scope: &Scope,
+    problems: &mut Vec<EndpointProblem>,
+) -> Vec<RecordSet> {
+    let mut sets: BTreeMap<(Name, Rtype), (u32, Vec<Rdata>)> = BTreeMap::new();
+    for endpoint in &spec.endpoints {
+        match entry(endpoint) {
+            Err(message) => problems.push(EndpointProblem::Invalid(message)),
+            Ok((name, rtype, data)) => {
+                let own = endpoint.record_ttl.and_then(|ttl| u32::try_from(ttl).ok()).filter(|ttl| *ttl > 0);
+                let ttl =
+                    own.unwrap_or_else(|| view.ttl(view.zone_for(&name, scope).map(|zone| &**zone), scope));
+                let set = sets.entry((name, rtype)).or_insert((ttl, Vec::new()));
+                set.0 = set.0.min(ttl);
+                set.1.extend(data);
+            }
+        }
+    }
+    sets.into_iter().map(|((name, rtype), (ttl, data))| RecordSet::new(name, rtype, ttl, data)).collect()
+}
+
+fn entry(endpoint: &Endpoint) -> Result<(Name, Rtype, Vec<Rdata>), String> {
+    let named = |error: &dyn std::fmt::Display| format!("{}: {error}", endpoint.dns_name);
+    let name = Name::parse(&endpoint.dns_name).map_err(|error| named(&error))?;
+    let rtype: Rtype = endpoint.record_type.parse().map_err(|error| named(&error))?;
+    if endpoint.targets.is_empty() {
+        return Err(named(&"it has no targets"));
+    }
+    let data = |target: &String| match rtype {
+        Rtype::TXT => Ok(Rdata::txt(target)),
+        _ => Rdata::parse(rtype, target, &Name::root()),
+    };
+    let data: Result<Vec<_>, _> = endpoint.targets.iter().map(data).collect();
+    Ok((name, rtype, data.map_err(|error| named(&error))?))
+}
+
+fn claim(view: &View<'_>, object: &Object, set: RecordSet, scope: &Scope) -> Result<Claim, EndpointProblem> {
+    let zone =
+        view.zone_for(&set.name, scope).ok_or_else(|| EndpointProblem::OutsideZones(set.name.clone()))?;
+    if !permits(zone, object, &set) {
+        return Err(EndpointProblem::NotDelegated(set.name.clone(), zone.rank.clone()));
+    }
+    let scope = if *scope == Scope::Everywhere { zone.scope.clone() } else { scope.clone() };
+    let RecordSet { name, rtype, ttl, data } = set;
+    Ok(Claim { zone: zone.origin.clone(), name, rtype, ttl, data, scope, shared: false })
+}
+
+fn permits(zone: &Arc<Zone>, object: &Object, set: &RecordSet) -> bool {
+    let permissions = zone.permissions.as_ref();
+    permissions.is_none_or(|allow| allow.allow_record(&object.meta.namespace, &set.name, set.rtype))
+}

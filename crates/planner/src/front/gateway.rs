@@ -1,0 +1,179 @@
+//! Gateway: the addresses of its target name, in the zones of every controller (document 000).
+//!
+//! Gateways with one controller and postfix share a target name. The oldest of them, the lead,
+//! makes the claims and the DNSEndpoints; those of its namespace own them together.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use api::foreign::Service;
+use api::router::GatewaySpec;
+use api::{Kind, Object, Spec};
+use dns::{Name, NameError, Rdata, Rtype};
+
+use crate::facts::{Index, is_load_balancer};
+use crate::front::service_route::holder_of_postfix;
+use crate::output::{ChildSeed, Claim, Outcome, Output};
+use crate::place::Scope;
+use crate::rank::Rank;
+use crate::view::View;
+
+/// How a gateway fared, its routes apart: those show only in the set of its hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct GatewayOutcome {
+    pub(crate) state: GatewayState,
+    /// The first address, or the host name, of its load balancer.
+    pub(crate) address: Option<Box<str>>,
+    /// Addresses and a host name came together; the addresses won.
+    pub(crate) host_name_ignored: Option<Box<str>>,
+    /// Those that own the DNSEndpoints together with it, itself included; empty for all but the lead.
+    pub(crate) owners: Vec<Arc<str>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum GatewayState {
+    Ready { host: Name },
+    NoIdentity,
+    NoAddress { host: Name },
+    Conflict { host: Name, holder: Rank },
+    BadHost(NameError),
+}
+
+pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &GatewaySpec) -> Output {
+    let targets = load_balancer(view, object, spec).map(targets).unwrap_or_default();
+    let mut outcome = GatewayOutcome {
+        state: GatewayState::NoIdentity,
+        address: targets.first.clone(),
+        host_name_ignored: targets.ignored.clone(),
+        owners: Vec::new(),
+    };
+    let mut output = Output::new(Outcome::Silent);
+    if let Some(identity) = view.identity() {
+        outcome.state = match identity.gateway_host(&spec.target_postfix) {
+            Err(error) => GatewayState::BadHost(error),
+            Ok(host) => match holder_of_postfix(view, spec) {
+                Some(holder) => GatewayState::Conflict { host, holder },
+                None if targets.sets.is_empty() => GatewayState::NoAddress { host },
+                None => {
+                    outcome.owners = owners(view, object, spec);
+                    if !outcome.owners.is_empty() {
+                        add_claims(view, &mut output, spec, &host, &targets.sets);
+                    }
+                    GatewayState::Ready { host }
+                }
+            },
+        };
+    }
+    output.outcome = Outcome::Gateway(Box::new(outcome));
+    output
+}
+
+/// The gateways that own the DNSEndpoints, where `object` is the lead; nothing where it is not.
+fn owners(view: &View<'_>, object: &Object, spec: &GatewaySpec) -> Vec<Arc<str>> {
+    let index = || Index::Gateways(view.cluster, (*spec.target_postfix).into());
+    let lead = view.first(index()).is_some_and(|(rank, _)| *rank == Rank::of(view.cluster, object));
+    if !lead {
+        return Vec::new();
+    }
+    let shares = |other: &Object| match &other.spec {
+        Spec::Gateway(other_spec) => {
+            other_spec.controller == spec.controller && other.meta.namespace == object.meta.namespace
+        }
+        _ => false,
+    };
+    let members = view.list(index());
+    let mut names: Vec<_> =
+        members.iter().filter(|(_, other)| shares(other)).map(|(_, other)| other.meta.name.clone()).collect();
+    names.sort();
+    names
+}
+
+fn add_claims(
+    view: &View<'_>,
+    output: &mut Output,
+    spec: &GatewaySpec,
+    host: &Name,
+    sets: &[(Rtype, Arc<[Rdata]>)],
+) {
+    let gateway: Box<str> = format!("{}-{}", spec.controller, spec.target_postfix).into();
+    for controller in view.controllers().unwrap_or_default() {
+        let scope = Scope::At(controller.place.clone());
+        let Some(zone) = view.zone_for(host, &scope) else { continue };
+        let ttl = view.ttl(Some(zone), &scope);
+        let first = output.claims.len() as u16;
+        for (rtype, data) in sets {
+            let (zone, name, data) = (zone.origin.clone(), host.clone(), data.clone());
+            output.claims.push(Claim {
+                zone,
+                name,
+                rtype: *rtype,
+                ttl,
+                data,
+                scope: scope.clone(),
+                shared: false,
+            });
+        }
+        let (controller, region) = (controller.name.clone(), controller.region.clone());
+        output.children.push(ChildSeed {
+            controller,
+            region,
+            gateway: Some(gateway.clone()),
+            first,
+            count: sets.len() as u16,
+        });
+    }
+}
+
+/// The Service of the gateway: by name beside it, else by label beside it, else by label anywhere.
+fn load_balancer<'a>(view: &View<'a>, object: &Object, spec: &GatewaySpec) -> Option<&'a Service> {
+    let namespace = &object.meta.namespace;
+    let labelled = |namespace: Option<Arc<str>>| {
+        let index = Index::LoadBalancers(view.cluster, namespace, (*spec.controller).into());
+        view.first(index).and_then(|(_, object)| service(object))
+    };
+    let named = view.get(Kind::Service, namespace, &spec.controller).and_then(|(_, object)| service(object));
+    let named = named.filter(|service| is_load_balancer(service));
+    named.or_else(|| labelled(Some(namespace.clone()))).or_else(|| labelled(None))
+}
+
+fn service(object: &Object) -> Option<&Service> {
+    match &object.spec {
+        Spec::Service(service) => Some(service),
+        _ => None,
+    }
+}
+
+/// What a load balancer's ingress entries come to as record data.
+#[derive(Default)]
+struct Targets {
+    sets: Vec<(Rtype, Arc<[Rdata]>)>,
+    first: Option<Box<str>>,
+    ignored: Option<Box<str>>,
+}
+
+fn targets(service: &Service) -> Targets {
+    let addresses: Vec<IpAddr> =
+        service.ingress.iter().filter_map(|entry| entry.ip.as_deref()?.parse().ok()).collect();
+    let host_name = service.ingress.iter().find_map(|entry| entry.hostname.as_deref());
+    if addresses.is_empty() {
+        let name = host_name.and_then(|text| Name::parse(text).ok());
+        let sets = name.map(|name| (Rtype::CNAME, Arc::from([Rdata::name(Rtype::CNAME, &name)])));
+        return Targets { sets: sets.into_iter().collect(), first: host_name.map(Into::into), ignored: None };
+    }
+    let first = addresses.first().map(|address| address.to_string().into());
+    let ignored = host_name.map(Into::into);
+    Targets { sets: address_sets(&addresses), first, ignored }
+}
+
+fn address_sets(addresses: &[IpAddr]) -> Vec<(Rtype, Arc<[Rdata]>)> {
+    let data = |address: &IpAddr| match address {
+        IpAddr::V4(address) => Rdata::a(*address),
+        IpAddr::V6(address) => Rdata::aaaa(*address),
+    };
+    let mut all: Vec<_> = addresses.iter().map(data).collect();
+    all.sort();
+    all.dedup();
+    all.chunk_by(|one, other| one.rtype() == other.rtype())
+        .map(|set| (set[0].rtype(), Arc::from(set)))
+        .collect()
+}

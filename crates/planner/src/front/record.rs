@@ -1,0 +1,134 @@
+//! Record: adopted by the zone it refers to, or by the longest zone that permits it (document 003).
+
+use std::sync::Arc;
+
+use api::Object;
+use api::kubizone::RecordSpec;
+use dns::{Name, NameError, Rdata, RdataError, Rtype};
+
+use crate::front::zone::{ParentZone, reference_text, referenced};
+use crate::output::{Claim, Outcome, Output};
+use crate::rank::Rank;
+use crate::view::View;
+use crate::zone_table::{Source, Standing, Zone};
+
+/// How a record fared, conflicts apart.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RecordOutcome {
+    pub(crate) state: RecordState,
+    pub(crate) fqdn: Option<Name>,
+    pub(crate) parent: Option<ParentZone>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum RecordState {
+    Adopted,
+    /// Adopted, but a zone below answers for the name.
+    Occluded(Rank),
+    /// The referenced zone is not there, or does not stand anywhere.
+    ZoneMissing(String),
+    /// The referenced zone does not hold its origin.
+    ZoneConflicted(String),
+    NoZone,
+    NotDelegated(Rank),
+    OutOfZone(Name),
+    BadName(NameError),
+    BadData(RdataError),
+}
+
+pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &RecordSpec) -> Output {
+    let mut output = Output::new(Outcome::Silent);
+    let mut outcome = RecordOutcome { state: RecordState::NoZone, fqdn: None, parent: None };
+    let adopted = adopt(view, object, spec, &mut outcome.fqdn);
+    outcome.state = match adopted {
+        Err(state) => state,
+        Ok((zone, name, rtype)) => match data(spec, zone, rtype) {
+            Err(error) => RecordState::BadData(error),
+            Ok(data) => {
+                outcome.parent = Some(ParentZone::of(zone));
+                output.claims.push(claim(view, spec, zone, &name, data));
+                occluding(view, zone, &name, rtype).map_or(RecordState::Adopted, RecordState::Occluded)
+            }
+        },
+    };
+    output.outcome = Outcome::Record(Box::new(outcome));
+    output
+}
+
+fn adopt<'a>(
+    view: &View<'a>,
+    object: &Object,
+    spec: &RecordSpec,
+    fqdn: &mut Option<Name>,
+) -> Result<(&'a Arc<Zone>, Name, Rtype), RecordState> {
+    let bad_type = |error: dns::RtypeError| {
+        RecordState::BadData(RdataError {
+            rtype: Rtype(0),
+            text: spec.r#type.to_string(),
+            reason: error.to_string(),
+        })
+    };
+    let rtype: Rtype = spec.r#type.parse().map_err(bad_type)?;
+    let permits = |zone: &Zone, name: &Name| match &zone.permissions {
+        Some(permissions) => permissions.allow_record(&object.meta.namespace, name, rtype),
+        None => false,
+    };
+    let Some(reference) = &spec.zone_ref else {
+        let name = Name::parse(&spec.domain_name).map_err(RecordState::BadName)?;
+        *fqdn = Some(name.clone());
+        let own_cluster = |zone: &&Arc<Zone>| zone.permissions.is_some() && zone.rank.cluster == view.cluster;
+        let around: Vec<_> = view.zones_around(&name).filter(own_cluster).collect();
+        return match around.iter().find(|zone| permits(zone, &name)) {
+            Some(zone) => Ok((zone, name, rtype)),
+            None => Err(around
+                .first()
+                .map_or(RecordState::NoZone, |zone| RecordState::NotDelegated(zone.rank.clone()))),
+        };
+    };
+    let text = || reference_text(object, reference);
+    let (id, _) = referenced(view, object, reference).ok_or_else(|| RecordState::ZoneMissing(text()))?;
+    let Some((Standing::At(origin), holder)) = view.standing(id) else {
+        return Err(RecordState::ZoneMissing(text()));
+    };
+    let name = Name::parse_relative(&spec.domain_name, origin).map_err(RecordState::BadName)?;
+    *fqdn = Some(name.clone());
+    let zone = match holder {
+        Some(holder) if holder.zone.source == Source::Object(id) => &holder.zone,
+        _ => return Err(RecordState::ZoneConflicted(text())),
+    };
+    match () {
+        () if !name.is_in(origin) => Err(RecordState::OutOfZone(origin.clone())),
+        () if !permits(zone, &name) => Err(RecordState::NotDelegated(zone.rank.clone())),
+        () => Ok((zone, name, rtype)),
+    }
+}
+
+/// Names in the data follow the record's own name: relative to the zone with a reference, else absolute.
+fn data(spec: &RecordSpec, zone: &Zone, rtype: Rtype) -> Result<Rdata, RdataError> {
+    let origin = if spec.zone_ref.is_some() { zone.origin.clone() } else { Name::root() };
+    Rdata::parse(rtype, &spec.rdata, &origin)
+}
+
+fn claim(view: &View<'_>, spec: &RecordSpec, zone: &Zone, name: &Name, data: Rdata) -> Claim {
+    Claim {
+        zone: zone.origin.clone(),
+        name: name.clone(),
+        rtype: data.rtype(),
+        ttl: spec.ttl.unwrap_or_else(|| view.ttl(Some(zone), &zone.scope)),
+        data: Arc::from([data]),
+        scope: zone.scope.clone(),
+        shared: true,
+    }
+}
+
+/// The zone between the record and its own zone that answers for the name instead.
+///
+/// A DS record at a zone cut is the parent's own (RFC 4035 section 3.1.4.1), so nothing hides it.
+fn occluding(view: &View<'_>, zone: &Zone, name: &Name, rtype: Rtype) -> Option<Rank> {
+    let hides = |below: &&Arc<Zone>| {
+        below.origin.is_below(&zone.origin)
+            && below.scope.meets(&zone.scope)
+            && !(rtype == Rtype::DS && below.origin == *name)
+    };
+    view.zones_around(name).find(hides).map(|below| below.rank.clone())
+}

@@ -1,0 +1,128 @@
+//! ServiceRoute: one CNAME per active controller, and a host for its gateway (document 000).
+
+use std::sync::Arc;
+
+use api::router::{GatewaySpec, ServiceRouteSpec};
+use api::{Kind, Object, Spec};
+use dns::{Name, NameError, Rdata, Rtype};
+
+use crate::facts::{Index, ObjectKey};
+use crate::front::dns_policy::{self, PolicyState};
+use crate::identity::{Controller, Identity};
+use crate::input::ObjectRef;
+use crate::output::{ChildSeed, Claim, Outcome, Output};
+use crate::place::Scope;
+use crate::rank::Rank;
+use crate::view::View;
+
+/// How a route fared, conflicts and a full gateway apart: those show only among all routes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum RouteOutcome {
+    Active {
+        host: Name,
+        target: Name,
+    },
+    NoPolicy,
+    PolicyInactive {
+        host: Option<Name>,
+        why: Box<PolicyState>,
+    },
+    NoGateway,
+    /// The gateway's postfix belongs to another controller's gateway.
+    GatewayConflict(Box<Rank>),
+    NoIdentity,
+    BadHost(Box<NameError>),
+}
+
+pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &ServiceRouteSpec) -> Output {
+    let policy = dns_policy::applied(view, &object.meta.namespace);
+    let gateway = gateway(view, spec);
+    let identity = view.identity();
+    let mut output = Output::new(Outcome::Route(RouteOutcome::NoPolicy));
+    let host = match (identity, gateway) {
+        (Some(identity), Some(gateway)) => Some(route_and_target(identity, spec, gateway)),
+        _ => None,
+    };
+    if let Some(Ok((host, _))) = &host {
+        output.host = Some((gateway_key(view, spec), host.clone()));
+    }
+    let outcome = match (policy, gateway, host) {
+        (None, ..) => RouteOutcome::NoPolicy,
+        (Some((why, _)), _, host) if stands_in_the_way(&why) => {
+            let host = host.and_then(Result::ok).map(|(host, _)| host);
+            RouteOutcome::PolicyInactive { host, why: Box::new(why) }
+        }
+        (_, None, _) => RouteOutcome::NoGateway,
+        (_, _, None) => RouteOutcome::NoIdentity,
+        (_, _, Some(Err(error))) => RouteOutcome::BadHost(Box::new(error)),
+        (Some((_, controllers)), Some(gateway), Some(Ok((host, target)))) => {
+            match holder_of_postfix(view, gateway) {
+                Some(rank) => RouteOutcome::GatewayConflict(Box::new(rank)),
+                None => {
+                    add_claims(view, &mut output, &controllers, &host, &target);
+                    RouteOutcome::Active { host, target }
+                }
+            }
+        }
+    };
+    output.outcome = Outcome::Route(outcome);
+    output
+}
+
+/// A policy that is undecided because the identity is missing leaves the word to gateway and identity.
+fn stands_in_the_way(state: &PolicyState) -> bool {
+    !matches!(state, PolicyState::Active | PolicyState::NoIdentity)
+}
+
+fn gateway<'a>(view: &View<'a>, spec: &ServiceRouteSpec) -> Option<&'a GatewaySpec> {
+    match view.get(Kind::Gateway, &spec.gateway_namespace, &spec.gateway_name)?.1 {
+        Object { spec: Spec::Gateway(gateway), .. } => Some(gateway),
+        _ => None,
+    }
+}
+
+fn gateway_key(view: &View<'_>, spec: &ServiceRouteSpec) -> ObjectKey {
+    let (namespace, name) = (Arc::from(&*spec.gateway_namespace), Arc::from(&*spec.gateway_name));
+    ObjectKey::new(view.cluster, ObjectRef { kind: Kind::Gateway, namespace, name })
+}
+
+fn route_and_target(
+    identity: &Identity,
+    spec: &ServiceRouteSpec,
+    gateway: &GatewaySpec,
+) -> Result<(Name, Name), NameError> {
+    let host = identity.route_host(&spec.service_name, &spec.environment, &spec.application)?;
+    Ok((host, identity.gateway_host(&gateway.target_postfix)?))
+}
+
+/// The older gateway that has this postfix for another controller, if there is one: the target
+/// name leads to that one, so a route must not be sent there.
+pub(crate) fn holder_of_postfix(view: &View<'_>, gateway: &GatewaySpec) -> Option<Rank> {
+    let (rank, oldest) = view.first(Index::Gateways(view.cluster, (*gateway.target_postfix).into()))?;
+    match &oldest.spec {
+        Spec::Gateway(holder) if holder.controller != gateway.controller => Some(rank.clone()),
+        _ => None,
+    }
+}
+
+fn add_claims(view: &View<'_>, output: &mut Output, controllers: &[&Controller], host: &Name, target: &Name) {
+    let data: Arc<[Rdata]> = Arc::from([Rdata::name(Rtype::CNAME, target)]);
+    for controller in controllers {
+        let scope = Scope::At(controller.place.clone());
+        let Some(zone) = view.zone_for(host, &scope) else { continue };
+        let ttl = view.ttl(Some(zone), &scope);
+        let first = output.claims.len() as u16;
+        let (zone, name) = (zone.origin.clone(), host.clone());
+        output.claims.push(Claim {
+            zone,
+            name,
+            rtype: Rtype::CNAME,
+            ttl,
+            data: data.clone(),
+            scope,
+            shared: false,
+        });
+        let (controller, region) = (controller.name.clone(), controller.region.clone());
+        output.children.push(ChildSeed { controller, region, gateway: None, first, count: 1 });
+    }
+}

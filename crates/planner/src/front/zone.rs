@@ -1,0 +1,147 @@
+//! Zone: where it stands in the tree, and which zone delegates to it (document 003).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use api::kubizone::{ZoneRef, ZoneSpec};
+use api::{Kind, Object, Spec};
+use dns::Name;
+
+use crate::output::{Outcome, Output};
+use crate::rank::Rank;
+use crate::snapshot::Id;
+use crate::view::View;
+use crate::zone_table::{Authority, Candidate, Permissions, Source, Standing, Zone, class_scope};
+
+/// How a zone fared.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ZoneOutcome {
+    pub(crate) standing: Standing,
+    /// Another zone that holds the origin.
+    pub(crate) conflict: Option<Rank>,
+    /// The zone that delegates to this one.
+    pub(crate) parent: Option<ParentZone>,
+    /// A zone that this one lies in or refers to, and that does not permit it.
+    pub(crate) refused_by: Option<Rank>,
+    /// Refused although it refers to that zone by name.
+    pub(crate) reference_refused: bool,
+}
+
+/// A zone that a zone or record belongs to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ParentZone {
+    pub(crate) origin: Name,
+    pub(crate) namespace: Arc<str>,
+    pub(crate) name: Arc<str>,
+}
+
+impl ParentZone {
+    pub(crate) fn of(zone: &Zone) -> ParentZone {
+        let Rank { namespace, name, .. } = &zone.rank;
+        ParentZone { origin: zone.origin.clone(), namespace: namespace.clone(), name: name.clone() }
+    }
+}
+
+/// Where a Zone object stands: its own name, or its name below that of the zone it refers to.
+pub(crate) fn standing(view: &View<'_>, object: &Object, spec: &ZoneSpec) -> Standing {
+    let mut path = vec![spec.domain_name.as_str()];
+    let mut seen = BTreeSet::from([key_of(object)]);
+    let mut here = (object, spec);
+    while let Some(reference) = &here.1.zone_ref {
+        let parent = referenced(view, here.0, reference);
+        let Some((parent, parent_spec)) = parent.and_then(|(_, parent)| Some((parent, zone_spec(parent)?)))
+        else {
+            return Standing::ParentMissing(reference_text(here.0, reference));
+        };
+        if !seen.insert(key_of(parent)) {
+            return Standing::Cycle(seen.into_iter().collect());
+        }
+        path.push(&parent_spec.domain_name);
+        here = (parent, parent_spec);
+    }
+    let named = path.iter().rev().try_fold(Name::root(), |origin, part| Name::parse_relative(part, &origin));
+    named.map_or_else(Standing::BadName, Standing::At)
+}
+
+fn key_of(object: &Object) -> String {
+    format!("{}/{}", object.meta.namespace, object.meta.name)
+}
+
+fn zone_spec(object: &Object) -> Option<&ZoneSpec> {
+    match &object.spec {
+        Spec::Zone(spec) => Some(spec),
+        _ => None,
+    }
+}
+
+/// The Zone object that a reference means; its namespace defaults to the referrer's.
+pub(crate) fn referenced<'a>(
+    view: &View<'a>,
+    from: &Object,
+    reference: &ZoneRef,
+) -> Option<(Id, &'a Object)> {
+    let namespace = reference.namespace.as_deref().unwrap_or(&from.meta.namespace);
+    view.get(Kind::Zone, namespace, &reference.name)
+}
+
+pub(crate) fn reference_text(from: &Object, reference: &ZoneRef) -> String {
+    format!("{}/{}", reference.namespace.as_deref().unwrap_or(&from.meta.namespace), reference.name)
+}
+
+/// The candidate that a Zone object puts up for the origin at which it stands.
+pub(crate) fn candidate(
+    view: &View<'_>,
+    id: Id,
+    object: &Object,
+    spec: &ZoneSpec,
+    origin: &Name,
+) -> Option<Candidate> {
+    let zone = Zone {
+        origin: origin.clone(),
+        source: Source::Object(id),
+        rank: Rank::of(view.cluster, object),
+        scope: class_scope(spec.dns_class_ref.as_ref().map(|class| &*class.name)),
+        ttl: Some(spec.ttl),
+        permissions: Some(Permissions::new(&object.meta.namespace, &spec.delegations, origin)),
+    };
+    Some(Candidate::of_object(zone, Authority::of_object(spec, origin, object.serial).ok()?))
+}
+
+pub(crate) fn evaluate(view: &View<'_>, id: Id, object: &Object, spec: &ZoneSpec) -> Output {
+    let mut outcome = ZoneOutcome {
+        standing: Standing::ParentMissing(String::new()),
+        conflict: None,
+        parent: None,
+        refused_by: None,
+        reference_refused: false,
+    };
+    if let Some((standing, holder)) = view.standing(id) {
+        outcome.standing = standing.clone();
+        let other = holder.filter(|holder| holder.zone.source != Source::Object(id));
+        outcome.conflict = other.map(|holder| holder.zone.rank.clone());
+        if let (Standing::At(origin), None) = (standing, other) {
+            find_parent(view, object, spec, origin, &mut outcome);
+        }
+    }
+    Output::new(Outcome::Zone(Box::new(outcome)))
+}
+
+/// By reference, or the longest zone around it that permits it.
+fn find_parent(view: &View<'_>, object: &Object, spec: &ZoneSpec, origin: &Name, outcome: &mut ZoneOutcome) {
+    let permits = |zone: &Zone| match &zone.permissions {
+        Some(permissions) => permissions.allow_zone(&object.meta.namespace, origin),
+        None => false,
+    };
+    let Some(above) = origin.parent() else { return };
+    let own_cluster = |zone: &&Arc<Zone>| zone.permissions.is_some() && zone.rank.cluster == view.cluster;
+    let mut around: Vec<_> = view.zones_around(&above).filter(own_cluster).collect();
+    if let Some(reference) = &spec.zone_ref {
+        let parent = referenced(view, object, reference).map(|(id, _)| Source::Object(id));
+        around.retain(|zone| Some(&zone.source) == parent.as_ref());
+        outcome.reference_refused = !around.iter().any(|zone| permits(zone));
+    }
+    match around.iter().find(|zone| permits(zone)) {
+        Some(parent) => outcome.parent = Some(ParentZone::of(parent)),
+        None => outcome.refused_by = around.first().map(|zone| zone.rank.clone()),
+    }
+}

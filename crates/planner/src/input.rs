@@ -1,0 +1,70 @@
+//! What a source tells the planner: objects and zone files as they now stand.
+//!
+//! A source reports what it has positively seen. A folder that cannot be read is not a deletion,
+//! so it is simply not reported.
+
+use std::sync::Arc;
+
+use api::{Kind, Object, Problem};
+use dns::{Name, PackedZone};
+
+/// A cluster by its place on the command line, which is also its rank in conflicts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ClusterId(pub u16);
+
+/// Which object, within one cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectRef {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its namespace; empty for cluster-scoped kinds.
+    pub namespace: Arc<str>,
+    /// Its name.
+    pub name: Arc<str>,
+}
+
+/// One change in the world, as a source saw it.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// The object as it now stands. The planner validates it: if it is invalid, the last valid
+    /// version that the planner was given stays in force.
+    Put(ClusterId, Arc<Object>),
+    /// The object is there but cannot be decoded. Its last valid version stays in force.
+    Broken(ClusterId, ObjectRef, Vec<Problem>),
+    /// The object is gone.
+    Delete(ClusterId, ObjectRef),
+    /// A zone file as it now stands; the path is relative to the source's folder.
+    PutFile(ClusterId, Arc<str>, Arc<PackedZone>, Vec<FileNote>),
+    /// The file is there but cannot be read as a zone. Its last good content stays in force; where
+    /// there is none, the zone (if its origin is known) is unavailable rather than empty.
+    BrokenFile(ClusterId, Arc<str>, Option<Name>, FileNote),
+    /// The file is gone.
+    DeleteFile(ClusterId, Arc<str>),
+    /// The serial that an origin had when this state was last saved, with the hash of the
+    /// content that carried it.
+    Serial(Name, SavedSerial),
+    /// Today, as `YYYYMMDD`: what serials start with.
+    Today(u32),
+}
+
+/// An origin's serial and the hash of the content that carries it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct SavedSerial {
+    /// The serial.
+    pub serial: u32,
+    /// The hash of the content.
+    pub hash: u64,
+}
+
+/// A remark about a place in a zone file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileNote {
+    /// The file, relative to the source's folder (an included file may differ from the zone's).
+    pub path: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1.
+    pub column: u32,
+    /// What is wrong and what to do.
+    pub message: String,
+}

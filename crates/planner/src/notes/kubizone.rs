@@ -1,0 +1,94 @@
+//! The words for the kubizone family (document 003).
+
+use crate::front::record::{RecordOutcome, RecordState};
+use crate::front::zone::ZoneOutcome;
+use crate::note::Note;
+use crate::planner::Planner;
+use crate::snapshot::Id;
+use crate::zone_table::Standing;
+
+pub(crate) fn zone(outcome: &ZoneOutcome) -> Vec<Note> {
+    match &outcome.standing {
+        Standing::ParentMissing(parent) => {
+            let message = format!("there is no Zone {parent}, to which spec.zoneRef refers; create it");
+            return vec![Note::waiting("ZoneNotFound", message)];
+        }
+        Standing::Cycle(zones) => {
+            let message = format!(
+                "spec.zoneRef leads in a circle over {}; one of them needs an absolute name",
+                zones.join(", ")
+            );
+            return Note::stalled("ZoneRefCycle", message);
+        }
+        Standing::BadName(error) => return Note::stalled("InvalidName", error.to_string()),
+        Standing::At(_) => {}
+    }
+    if let Some(holder) = &outcome.conflict {
+        let message = format!("the origin belongs to Zone {holder}, which is older; this one adopts nothing");
+        return Note::stalled("NameConflict", message);
+    }
+    if outcome.reference_refused {
+        let by = outcome.refused_by.as_ref().map(|zone| format!(" {zone}")).unwrap_or_default();
+        let message = format!("the delegations of Zone{by} do not allow this sub-zone from this namespace");
+        return Note::stalled("NotDelegated", message);
+    }
+    let mut notes = vec![Note::ready("Served", "Zone is served")];
+    notes.extend(delegated(outcome));
+    notes
+}
+
+fn delegated(outcome: &ZoneOutcome) -> Option<Note> {
+    if let Some(parent) = &outcome.parent {
+        let message = format!("Zone {}/{} delegates to this one", parent.namespace, parent.name);
+        return Some(Note::fact("Delegated", "Delegated", message));
+    }
+    let refused = outcome.refused_by.as_ref()?;
+    let message = format!("Zone {refused} does not allow this sub-zone; it is served, but not delegated");
+    Some(Note::lacking("Delegated", "NotDelegated", message))
+}
+
+pub(crate) fn record(planner: &Planner, id: Id, outcome: &RecordOutcome) -> Vec<Note> {
+    let name = outcome.fqdn.as_ref().map(dns::Name::undotted).unwrap_or_default();
+    match &outcome.state {
+        RecordState::Adopted => match planner.conflict(id) {
+            Some(message) => Note::stalled("NameConflict", message),
+            None => vec![adopted(outcome)],
+        },
+        RecordState::Occluded(zone) => {
+            let message =
+                format!("{name} lies in zone {zone} too, which answers for it and has not adopted it");
+            vec![Note::waiting("Occluded", message)]
+        }
+        RecordState::ZoneMissing(zone) => {
+            vec![Note::waiting(
+                "ZoneNotFound",
+                format!("there is no served Zone {zone}, to which spec.zoneRef refers"),
+            )]
+        }
+        RecordState::ZoneConflicted(zone) => {
+            let message = format!("Zone {zone} does not hold its origin, so it adopts nothing");
+            vec![Note::waiting("ZoneConflicted", message)]
+        }
+        RecordState::NoZone => {
+            vec![Note::waiting("ZoneNotFound", format!("no Zone holds {name}; create one"))]
+        }
+        RecordState::NotDelegated(zone) => {
+            let message =
+                format!("Zone {zone} does not allow {name} from this namespace; add it to its delegations");
+            Note::stalled("NotDelegated", message)
+        }
+        RecordState::OutOfZone(origin) => {
+            let message =
+                format!("{name} does not lie in {}, the zone that spec.zoneRef means", origin.undotted());
+            Note::stalled("OutOfZone", message)
+        }
+        RecordState::BadName(error) => Note::stalled("InvalidName", error.to_string()),
+        RecordState::BadData(error) => Note::stalled("InvalidData", error.to_string()),
+    }
+}
+
+fn adopted(outcome: &RecordOutcome) -> Note {
+    let parent = outcome.parent.as_ref();
+    let zone = parent.map(|zone| format!("{}/{}", zone.namespace, zone.name)).unwrap_or_default();
+    Note::ready("Adopted", format!("adopted by Zone {zone}"))
+}

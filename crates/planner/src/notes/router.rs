@@ -1,0 +1,216 @@
+//! The words for the router family, as document 000 has them.
+
+use api::Spec;
+
+use crate::front::dns_policy::{PolicyOutcome, PolicyState};
+use crate::front::gateway::{GatewayOutcome, GatewayState};
+use crate::front::service_route::RouteOutcome;
+use crate::hosts::LIMIT;
+use crate::note::Note;
+use crate::place::{Place, Scope};
+use crate::planner::Planner;
+use crate::snapshot::{Entry, Id};
+
+pub(crate) fn identity(unserved: &[Box<str>]) -> Vec<Note> {
+    let mut notes = vec![Note::ready("ValidationSucceeded", "ClusterIdentity is valid")];
+    if !unserved.is_empty() {
+        let message = format!(
+            "no controller of the DNSConfiguration serves {}, which adoptsRegions lists; it is skipped",
+            unserved.join(", ")
+        );
+        notes.push(Note::lacking("AdoptedRegionsServed", "NoControllerForRegion", message));
+    }
+    notes
+}
+
+pub(crate) fn configuration(missing: &[Box<str>]) -> Vec<Note> {
+    let mut notes = vec![Note::ready("ConfigurationValid", "DNSConfiguration is valid")];
+    if !missing.is_empty() {
+        let message =
+            format!("there is no DNSClass {}; what is addressed to it is not delivered", missing.join(", "));
+        notes.push(Note::lacking("ClassesFound", "DNSClassNotFound", message));
+    }
+    notes
+}
+
+pub(crate) fn policy(outcome: &PolicyOutcome) -> Note {
+    match &outcome.state {
+        PolicyState::Active => Note::ready("PolicyActive", "DNSPolicy is active for this cluster"),
+        PolicyState::Conflicted(holder) => {
+            let message =
+                format!("DNSPolicy {holder} of this namespace is older and applies; remove one of the two");
+            Note::waiting("Conflicted", message)
+        }
+        // A policy that another cluster serves is as it should be here, so it is ready.
+        PolicyState::OtherRegion { .. } | PolicyState::OtherCluster { .. } => {
+            Note::ready("PolicyInactive", inactive(&outcome.state))
+        }
+        state => Note::waiting(missing_reason(state), inactive(state)),
+    }
+}
+
+fn missing_reason(state: &PolicyState) -> &'static str {
+    match state {
+        PolicyState::NoIdentity => "ClusterIdentityNotFound",
+        PolicyState::NoConfiguration => "DNSConfigurationNotFound",
+        _ => "NoMatchingController",
+    }
+}
+
+/// Why a policy does nothing here.
+fn inactive(state: &PolicyState) -> String {
+    match state {
+        PolicyState::NoIdentity => "there is no ClusterIdentity cluster-identity".to_owned(),
+        PolicyState::NoConfiguration => "there is no DNSConfiguration dns-config".to_owned(),
+        PolicyState::NoMatch(regions) => {
+            format!(
+                "no controller of the DNSConfiguration serves {}; add one with that region",
+                regions.join(", ")
+            )
+        }
+        PolicyState::OtherRegion { wanted, own } => {
+            format!(
+                "DNSPolicy is inactive in this cluster: sourceRegion is {wanted} and this cluster is in {own}"
+            )
+        }
+        PolicyState::OtherCluster { wanted, own } => {
+            format!(
+                "DNSPolicy is inactive in this cluster: sourceCluster is {wanted} and this cluster is {own}"
+            )
+        }
+        PolicyState::Conflicted(holder) => format!("DNSPolicy {holder} applies"),
+        PolicyState::Active => "DNSPolicy is active for this cluster".to_owned(),
+    }
+}
+
+pub(crate) fn gateway(planner: &Planner, id: Id, entry: &Entry, outcome: &GatewayOutcome) -> Vec<Note> {
+    let mut notes = gateway_ready(planner, id, entry, outcome);
+    if let Some(Spec::Gateway(spec)) = entry.object.as_ref().map(|object| &object.spec) {
+        if spec.credential_name.is_none() {
+            let message = "spec.credentialName is not set, so the Istio Gateway has no certificate";
+            notes.push(Note::lacking("TLSConfigured", "NoCredentialName", message));
+        }
+    }
+    if let Some(host) = &outcome.host_name_ignored {
+        let message =
+            format!("the load balancer has addresses and the host name {host}; the addresses are used");
+        notes.push(Note::lacking("HostNameUsed", "AddressesWin", message));
+    }
+    notes.extend(published(planner, id));
+    notes
+}
+
+fn gateway_ready(planner: &Planner, id: Id, entry: &Entry, outcome: &GatewayOutcome) -> Vec<Note> {
+    if let Some(message) = planner.conflict(id) {
+        return Note::stalled("NameConflict", message);
+    }
+    let waiting = |reason, message: &str| vec![Note::waiting(reason, message)];
+    match &outcome.state {
+        GatewayState::BadHost(error) => {
+            Note::stalled("InvalidHostname", bad_host("cluster, region and targetPostfix", error))
+        }
+        GatewayState::Conflict { host, holder } => {
+            let message = format!(
+                "{} belongs to Gateway {holder}, which is older and has another controller; choose another targetPostfix",
+                host.undotted()
+            );
+            Note::stalled("NameConflict", message)
+        }
+        GatewayState::NoIdentity => {
+            waiting("ClusterIdentityNotFound", "there is no ClusterIdentity cluster-identity")
+        }
+        _ if !planner.hosts.contains_key(&entry.key) => {
+            waiting("NoServiceRoutes", "no valid ServiceRoute refers to this Gateway")
+        }
+        GatewayState::NoAddress { .. } => {
+            waiting("NoAddress", "no LoadBalancer Service of this controller has an address yet")
+        }
+        GatewayState::Ready { .. } => {
+            vec![Note::ready("GatewayCreated", "Istio Gateway created successfully")]
+        }
+    }
+}
+
+fn bad_host(parts: &str, error: &dns::NameError) -> String {
+    format!("{error}; shorten {parts}, of which the name is made")
+}
+
+pub(crate) fn route(planner: &Planner, id: Id, entry: &Entry, outcome: &RouteOutcome) -> Vec<Note> {
+    let Some(Spec::ServiceRoute(spec)) = entry.object.as_ref().map(|object| &object.spec) else {
+        return Vec::new();
+    };
+    let gateway = || format!("{}/{}", spec.gateway_namespace, spec.gateway_name);
+    let namespace = &entry.key.reference.namespace;
+    match outcome {
+        RouteOutcome::NoPolicy => {
+            vec![Note::waiting(
+                "DNSPolicyNotFound",
+                format!("namespace {namespace} has no valid DNSPolicy; create one"),
+            )]
+        }
+        RouteOutcome::PolicyInactive { why, .. } => vec![Note::waiting("DNSPolicyInactive", inactive(why))],
+        RouteOutcome::NoGateway => vec![Note::waiting(
+            "GatewayNotFound",
+            format!(
+                "there is no Gateway {}; create it or correct gatewayName and gatewayNamespace",
+                gateway()
+            ),
+        )],
+        RouteOutcome::GatewayConflict(holder) => vec![Note::waiting(
+            "GatewayConflicted",
+            format!(
+                "the target name of Gateway {} belongs to Gateway {holder}, which has another controller",
+                gateway()
+            ),
+        )],
+        RouteOutcome::NoIdentity => {
+            vec![Note::waiting("ClusterIdentityNotFound", "there is no ClusterIdentity cluster-identity")]
+        }
+        RouteOutcome::BadHost(error) => {
+            Note::stalled("InvalidHostname", bad_host("serviceName, environment and application", error))
+        }
+        RouteOutcome::Active { .. } => active_route(planner, id, &gateway()),
+    }
+}
+
+fn active_route(planner: &Planner, id: Id, gateway: &str) -> Vec<Note> {
+    if planner.turned_away.contains(&id) {
+        let message = format!(
+            "Gateway {gateway} has {LIMIT} octets of older host names, which is all that an Istio Gateway holds; \
+             use another Gateway"
+        );
+        return Note::stalled("GatewayFull", message);
+    }
+    let mut notes = match planner.conflict(id) {
+        Some(message) => Note::stalled("NameConflict", message),
+        None => vec![Note::ready("ReconciliationSucceeded", "ServiceRoute is active")],
+    };
+    notes.extend(published(planner, id));
+    notes
+}
+
+/// Whether the world sees the records: ours to say for our own server, else the controller's.
+fn published(planner: &Planner, id: Id) -> Option<Note> {
+    let evaluated = planner.evaluated(id)?;
+    let output = &evaluated.output;
+    let lost = |seed: &crate::output::ChildSeed| {
+        let claims = seed.claims();
+        claims.into_iter().all(|number| planner.lost(id).iter().any(|one| usize::from(one.claim) == number))
+    };
+    let (mut controllers, mut classes) = (Vec::new(), Vec::new());
+    for seed in output.children.iter().filter(|seed| !lost(seed)) {
+        match &output.claims.get(usize::from(seed.first))?.scope {
+            Scope::At(Place::Class(class)) if planner.is_embedded(class) => classes.push(class.to_string()),
+            _ => controllers.push(seed.controller.to_string()),
+        }
+    }
+    if !controllers.is_empty() {
+        return Some(Note::unknown(
+            "Published",
+            "HandedOver",
+            format!("handed over to {}", controllers.join(", ")),
+        ));
+    }
+    let served = format!("answered by our own server, class {}", classes.join(", "));
+    (!classes.is_empty()).then(|| Note::fact("Published", "Programmed", served))
+}

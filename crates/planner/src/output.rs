@@ -1,0 +1,84 @@
+//! What evaluating one object yields: claims, child objects, and how it fared.
+
+use std::sync::Arc;
+
+use dns::{Name, Rdata, Rtype};
+use smallvec::SmallVec;
+
+use crate::facts::ObjectKey;
+use crate::front::dns_endpoint::EndpointOutcome;
+use crate::front::dns_policy::PolicyOutcome;
+use crate::front::gateway::GatewayOutcome;
+use crate::front::record::RecordOutcome;
+use crate::front::service_route::RouteOutcome;
+use crate::front::zone::ZoneOutcome;
+use crate::place::Scope;
+
+/// "This object wants this name to answer so, here."
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Claim {
+    /// The origin of the zone that the name is answered from.
+    pub(crate) zone: Name,
+    pub(crate) name: Name,
+    pub(crate) rtype: Rtype,
+    pub(crate) ttl: u32,
+    /// Sorted, without duplicates.
+    pub(crate) data: Arc<[Rdata]>,
+    pub(crate) scope: Scope,
+    /// Whether it adds up with others of its kind: Records that one Zone adopts do.
+    pub(crate) shared: bool,
+}
+
+/// A DNSEndpoint to be made, holding some of the claims of its maker.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ChildSeed {
+    pub(crate) controller: Arc<str>,
+    pub(crate) region: Arc<str>,
+    /// `<istio controller>-<postfix>` where the maker is a gateway; it names the child.
+    pub(crate) gateway: Option<Box<str>>,
+    /// The claims `first..first + count` of the maker.
+    pub(crate) first: u16,
+    pub(crate) count: u16,
+}
+
+impl ChildSeed {
+    pub(crate) fn claims(&self) -> std::ops::Range<usize> {
+        usize::from(self.first)..usize::from(self.first) + usize::from(self.count)
+    }
+}
+
+/// All that one object yields.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Output {
+    pub(crate) outcome: Outcome,
+    pub(crate) claims: SmallVec<[Claim; 1]>,
+    pub(crate) children: SmallVec<[ChildSeed; 1]>,
+    /// A host that a gateway must accept.
+    pub(crate) host: Option<(ObjectKey, Name)>,
+}
+
+impl Output {
+    pub(crate) fn new(outcome: Outcome) -> Output {
+        Output { outcome, claims: SmallVec::new(), children: SmallVec::new(), host: None }
+    }
+}
+
+/// How an object fared, as data; [`notes`](crate::note) turns it into words.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Outcome {
+    /// A ClusterIdentity, with the adopted regions that no controller serves.
+    Identity(Box<[Box<str>]>),
+    /// A DNSConfiguration, with the classes that its controllers name and that are not there.
+    Configuration(Box<[Box<str>]>),
+    Class,
+    Policy(Box<PolicyOutcome>),
+    Gateway(Box<GatewayOutcome>),
+    Route(RouteOutcome),
+    Zone(Box<ZoneOutcome>),
+    Record(Box<RecordOutcome>),
+    Endpoint(Box<EndpointOutcome>),
+    /// The object was never valid.
+    Refused,
+    /// Read for others' sake, or of a family that is planned elsewhere.
+    Silent,
+}

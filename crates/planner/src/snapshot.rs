@@ -1,0 +1,230 @@
+//! Everything that a planning run may see, as facts with keys.
+//!
+//! An object that turns invalid keeps its last valid version in force; the snapshot is where
+//! that rule lives, so every reader sees the same version.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use api::{Kind, Object, Problem, Spec};
+use dns::{Name, PackedZone};
+use rustc_hash::FxHashMap;
+
+use crate::facts::{Fact, Index, ObjectKey};
+use crate::identity::{Controller, Identity};
+use crate::input::{ClusterId, FileNote, ObjectRef, SavedSerial};
+use crate::rank::Rank;
+
+/// An object's number; numbers of deleted objects are used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Id(pub u32);
+
+/// An object as the planner holds it.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: ObjectKey,
+    /// The version in force: the newest valid one.
+    pub(crate) object: Option<Arc<Object>>,
+    /// Why the newest version is not the one in force; empty when it is.
+    pub(crate) problems: Box<[Problem]>,
+}
+
+/// A zone file as the planner holds it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FileEntry {
+    /// The content in force: the newest good one.
+    pub(crate) zone: Option<Arc<PackedZone>>,
+    pub(crate) notes: Vec<FileNote>,
+    /// Why the newest content is not the one in force.
+    pub(crate) problem: Option<(Option<Name>, FileNote)>,
+}
+
+/// The facts of one planning run.
+#[derive(Debug, Default)]
+pub(crate) struct Snapshot {
+    ids: FxHashMap<ObjectKey, Id>,
+    entries: Vec<Option<Entry>>,
+    free: Vec<Id>,
+    indexes: FxHashMap<Index, BTreeSet<(Rank, Id)>>,
+    identities: BTreeMap<ClusterId, Arc<Identity>>,
+    controllers: BTreeMap<ClusterId, Arc<[Controller]>>,
+    pub(crate) files: BTreeMap<(ClusterId, Arc<str>), FileEntry>,
+    pub(crate) serials: BTreeMap<Name, SavedSerial>,
+    pub(crate) today: u32,
+}
+
+/// What changing the snapshot touched.
+#[derive(Debug, Default)]
+pub(crate) struct Touched {
+    pub(crate) ids: Vec<Id>,
+    pub(crate) removed: Vec<Id>,
+    pub(crate) facts: Vec<Fact>,
+}
+
+impl Snapshot {
+    pub(crate) fn id(&self, key: &ObjectKey) -> Option<Id> {
+        self.ids.get(key).copied()
+    }
+
+    pub(crate) fn entry(&self, id: Id) -> Option<&Entry> {
+        self.entries.get(id.0 as usize)?.as_ref()
+    }
+
+    pub(crate) fn object(&self, id: Id) -> Option<&Arc<Object>> {
+        self.entry(id)?.object.as_ref()
+    }
+
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (Id, &Entry)> {
+        let numbered = self.entries.iter().enumerate();
+        numbered.filter_map(|(number, entry)| Some((Id(number as u32), entry.as_ref()?)))
+    }
+
+    pub(crate) fn identity(&self, cluster: ClusterId) -> Option<&Arc<Identity>> {
+        self.identities.get(&cluster)
+    }
+
+    pub(crate) fn controllers(&self, cluster: ClusterId) -> Option<&Arc<[Controller]>> {
+        self.controllers.get(&cluster)
+    }
+
+    pub(crate) fn indexed(&self, index: &Index) -> impl DoubleEndedIterator<Item = (&Rank, Id)> {
+        self.indexes.get(index).into_iter().flatten().map(|(rank, id)| (rank, *id))
+    }
+
+    /// Takes a new version of an object; an invalid one leaves the version in force as it is.
+    pub(crate) fn put(&mut self, cluster: ClusterId, object: Arc<Object>, touched: &mut Touched) {
+        let problems = api::validate(&object);
+        let meta = &object.meta;
+        let reference =
+            ObjectRef { kind: object.kind(), namespace: meta.namespace.clone(), name: meta.name.clone() };
+        let version = problems.is_empty().then_some(object);
+        self.set(ObjectKey::new(cluster, reference), version, problems, touched);
+    }
+
+    /// Notes that the newest version of an object cannot be used.
+    pub(crate) fn refuse(&mut self, key: ObjectKey, problems: Vec<Problem>, touched: &mut Touched) {
+        self.set(key, None, problems, touched);
+    }
+
+    fn set(
+        &mut self,
+        key: ObjectKey,
+        version: Option<Arc<Object>>,
+        problems: Vec<Problem>,
+        touched: &mut Touched,
+    ) {
+        let id = self.id_or_new(&key);
+        let Some(entry) = self.entries.get_mut(id.0 as usize).and_then(Option::as_mut) else { return };
+        entry.problems = problems.into();
+        let before = entry.object.clone();
+        let after = version.or_else(|| before.clone());
+        entry.object.clone_from(&after);
+        touched.ids.push(id);
+        if before != after {
+            touched.facts.push(Fact::Object(key.clone()));
+            self.reindex(id, &key, before.as_deref(), after.as_deref(), touched);
+        }
+    }
+
+    fn id_or_new(&mut self, key: &ObjectKey) -> Id {
+        if let Some(id) = self.ids.get(key) {
+            return *id;
+        }
+        let entry = Entry { key: key.clone(), object: None, problems: [].into() };
+        let id = match self.free.pop() {
+            Some(id) => id,
+            None => {
+                self.entries.push(None);
+                Id(self.entries.len() as u32 - 1)
+            }
+        };
+        self.entries[id.0 as usize] = Some(entry);
+        self.ids.insert(key.clone(), id);
+        id
+    }
+
+    /// Takes an object away.
+    pub(crate) fn remove(&mut self, key: &ObjectKey, touched: &mut Touched) {
+        let Some(id) = self.ids.remove(key) else { return };
+        let entry = self.entries.get_mut(id.0 as usize).and_then(Option::take);
+        touched.removed.push(id);
+        touched.facts.push(Fact::Object(key.clone()));
+        let before = entry.and_then(|entry| entry.object);
+        self.reindex(id, key, before.as_deref(), None, touched);
+    }
+
+    /// Lets the number of a removed object be used again, once nothing refers to it.
+    pub(crate) fn release(&mut self, id: Id) {
+        self.free.push(id);
+    }
+
+    fn reindex(
+        &mut self,
+        id: Id,
+        key: &ObjectKey,
+        before: Option<&Object>,
+        after: Option<&Object>,
+        touched: &mut Touched,
+    ) {
+        let cluster = key.cluster;
+        let places =
+            |object: Option<&Object>| object.map(|object| Index::of(cluster, object)).unwrap_or_default();
+        for (object, insert) in [(before, false), (after, true)] {
+            let Some(rank) = object.map(|object| Rank::of(cluster, object)) else { continue };
+            for index in places(object) {
+                self.index(index, (rank.clone(), id), insert, touched);
+            }
+        }
+        match key.reference.kind {
+            Kind::ClusterIdentity => {
+                self.compile_identity(cluster, after);
+                touched.facts.push(Fact::Identity(cluster));
+            }
+            Kind::DNSConfiguration => {
+                self.compile_controllers(cluster, after);
+                touched.facts.push(Fact::Controllers(cluster));
+            }
+            _ => {}
+        }
+    }
+
+    fn index(&mut self, index: Index, member: (Rank, Id), insert: bool, touched: &mut Touched) {
+        let members = self.indexes.entry(index.clone()).or_default();
+        let first = members.first().cloned();
+        if insert {
+            members.insert(member);
+        } else {
+            members.remove(&member);
+        }
+        // An object that changed without moving is not a change of the list, but leaves and
+        // enters it again; the facts are read after both, so naming them twice is harmless.
+        if members.first() != first.as_ref() {
+            touched.facts.push(Fact::First(index.clone()));
+        }
+        if members.is_empty() {
+            self.indexes.remove(&index);
+        }
+        touched.facts.push(Fact::List(index));
+    }
+
+    fn compile_identity(&mut self, cluster: ClusterId, object: Option<&Object>) {
+        match object.map(|object| &object.spec) {
+            Some(Spec::ClusterIdentity(spec)) => {
+                if let Some(identity) = Identity::new(spec) {
+                    self.identities.insert(cluster, Arc::new(identity));
+                }
+            }
+            _ => drop(self.identities.remove(&cluster)),
+        }
+    }
+
+    fn compile_controllers(&mut self, cluster: ClusterId, object: Option<&Object>) {
+        match object.map(|object| &object.spec) {
+            Some(Spec::DNSConfiguration(spec)) => {
+                let controllers = spec.external_dns_controllers.iter().map(Controller::new);
+                self.controllers.insert(cluster, controllers.collect());
+            }
+            _ => drop(self.controllers.remove(&cluster)),
+        }
+    }
+}

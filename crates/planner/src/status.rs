@@ -1,0 +1,224 @@
+//! The status of every object, as the operator would write it; without times, which only a write has.
+
+use api::{Kind, Object, Spec};
+use dns::{Name, Rtype};
+use serde_json::{Map, Value, json};
+
+use crate::children::label_value;
+use crate::facts::ObjectKey;
+use crate::front::dns_policy::PolicyState;
+use crate::front::zone::ParentZone;
+use crate::input::{ClusterId, ObjectRef};
+use crate::note::{ConditionStatus, Note};
+use crate::output::Outcome;
+use crate::planner::Planner;
+use crate::snapshot::{Entry, Id};
+use crate::zone_state::ZoneState;
+use crate::zone_table::{Source, Standing};
+
+/// How many entries a Zone's status lists; an object in etcd has a size limit.
+const MAX_ENTRIES: usize = 1_000;
+const PARENT_LABEL: &str = "kubi.zone/parent-zone";
+
+impl Planner {
+    /// All objects that have a status, sorted.
+    pub fn objects(&self) -> Vec<(ClusterId, ObjectRef)> {
+        let has_status = |(id, entry): &(Id, &Entry)| {
+            entry.key.reference.kind.is_ours()
+                && self.evaluated(*id).is_some_and(|one| !matches!(one.output.outcome, Outcome::Silent))
+        };
+        let mut objects: Vec<_> =
+            self.snapshot.entries().filter(has_status).map(|(_, entry)| entry.key.clone()).collect();
+        objects.sort();
+        objects.into_iter().map(|key| (key.cluster, key.reference)).collect()
+    }
+
+    /// The status of an object.
+    pub fn status(&self, cluster: ClusterId, reference: &ObjectRef) -> Option<Value> {
+        let id = self.snapshot.id(&ObjectKey::new(cluster, reference.clone()))?;
+        let entry = self.snapshot.entry(id)?;
+        let outcome = &self.evaluated(id)?.output.outcome;
+        if matches!(outcome, Outcome::Silent) || !reference.kind.is_ours() {
+            return None;
+        }
+        let notes = self.notes_of(id);
+        let mut status = self.fields(id, entry, outcome, &notes);
+        let generation = entry.object.as_ref().and_then(|object| object.meta.generation);
+        if let Some(generation) = generation {
+            status.insert("observedGeneration".to_owned(), json!(generation));
+        }
+        let conditions = notes.iter().map(|note| condition(note, generation)).collect();
+        status.insert("conditions".to_owned(), Value::Array(conditions));
+        Some(Value::Object(status))
+    }
+
+    /// An object as `plan -o yaml` shows it: its status, and in its metadata what we would apply.
+    pub fn document_of(&self, cluster: ClusterId, reference: &ObjectRef) -> Option<Value> {
+        let status = self.status(cluster, reference)?;
+        let mut metadata = Map::new();
+        metadata.insert("name".to_owned(), json!(reference.name));
+        if reference.kind.namespaced() {
+            metadata.insert("namespace".to_owned(), json!(reference.namespace));
+        }
+        if let Some(parent) = self.parent_zone(cluster, reference) {
+            let full = format!("{}.{}", parent.name, parent.namespace);
+            let value = label_value(&full);
+            if value != full {
+                metadata.insert("annotations".to_owned(), json!({ PARENT_LABEL: full }));
+            }
+            metadata.insert("labels".to_owned(), json!({ PARENT_LABEL: value }));
+        }
+        let kind = reference.kind;
+        Some(
+            json!({ "apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": metadata, "status": status }),
+        )
+    }
+
+    /// The zone that a Zone or Record belongs to.
+    fn parent_zone(&self, cluster: ClusterId, reference: &ObjectRef) -> Option<&ParentZone> {
+        let id = self.snapshot.id(&ObjectKey::new(cluster, reference.clone()))?;
+        match &self.evaluated(id)?.output.outcome {
+            Outcome::Zone(outcome) => outcome.parent.as_ref(),
+            Outcome::Record(outcome) => outcome.parent.as_ref(),
+            _ => None,
+        }
+    }
+
+    fn fields(&self, id: Id, entry: &Entry, outcome: &Outcome, notes: &[Note]) -> Map<String, Value> {
+        let mut fields = Map::new();
+        let mut put = |key: &str, value: Value| drop(fields.insert(key.to_owned(), value));
+        if let Some(phase) = self.phase(id, entry, outcome, notes) {
+            put("phase", json!(phase));
+        }
+        match outcome {
+            Outcome::Policy(outcome) => {
+                put("active", json!(outcome.state == PolicyState::Active));
+                put("activeControllers", json!(outcome.controllers));
+            }
+            Outcome::Gateway(outcome) => {
+                if let Some(address) = &outcome.address {
+                    put("loadBalancerIP", json!(address));
+                }
+            }
+            Outcome::Route(_) => {
+                if let Some(child) = self.made.get(&id).and_then(|made| made.first()) {
+                    put("DNSEndpoint", json!(child.child.name));
+                }
+            }
+            Outcome::Record(outcome) => {
+                if let Some(fqdn) = &outcome.fqdn {
+                    put("fqdn", json!(fqdn.to_string()));
+                }
+            }
+            Outcome::Zone(outcome) => {
+                if let Standing::At(origin) = &outcome.standing {
+                    put("fqdn", json!(origin.to_string()));
+                    let held = outcome.conflict.is_none();
+                    for (key, value) in self.zone_content(origin, id).into_iter().filter(|_| held).flatten() {
+                        put(key, value);
+                    }
+                }
+            }
+            _ => {}
+        }
+        fields
+    }
+
+    fn zone_content(&self, origin: &Name, id: Id) -> Option<[(&'static str, Value); 4]> {
+        let zone = self.zone_state(origin)?;
+        if zone.holder.as_ref()?.zone.source != Source::Object(id) {
+            return None;
+        }
+        Some([
+            ("entries", Value::Array(entries(zone))),
+            ("entryCount", json!(zone.entry_count())),
+            ("hash", json!(format!("{:016x}", zone.hash()))),
+            ("serial", json!(zone.serial)),
+        ])
+    }
+
+    pub(crate) fn zone_state(&self, origin: &Name) -> Option<&ZoneState> {
+        self.zone_numbers.get(origin).map(|number| &self.zones[*number as usize])
+    }
+
+    /// The phase of those kinds that have one: Pending, Active, Failed, and Inactive for policies.
+    fn phase(&self, id: Id, entry: &Entry, outcome: &Outcome, notes: &[Note]) -> Option<&'static str> {
+        let kind = entry.key.reference.kind;
+        let phased = [Kind::ClusterIdentity, Kind::Gateway, Kind::DNSPolicy, Kind::ServiceRoute];
+        if !phased.contains(&kind) {
+            return None;
+        }
+        if !entry.problems.is_empty() {
+            return Some("Failed");
+        }
+        let ready = notes.iter().find(|note| note.condition == "Ready")?;
+        let still_answers = || self.made.get(&id).is_some_and(|made| !made.is_empty());
+        Some(match (outcome, ready.reason) {
+            (Outcome::Policy(outcome), _) => policy_phase(&outcome.state),
+            (_, "NameConflict") if kind == Kind::ServiceRoute && still_answers() => "Active",
+            (
+                _,
+                "GatewayNotFound" | "GatewayFull" | "GatewayConflicted" | "InvalidHostname" | "NameConflict",
+            ) => "Failed",
+            _ if ready.status == ConditionStatus::True => "Active",
+            _ => "Pending",
+        })
+    }
+
+    /// Whether our own server delivers a class.
+    pub(crate) fn is_embedded(&self, class: &str) -> bool {
+        let of = |cluster: usize| {
+            let reference = ObjectRef { kind: Kind::DNSClass, namespace: "".into(), name: class.into() };
+            let id = self.snapshot.id(&ObjectKey::new(ClusterId(cluster as u16), reference))?;
+            self.snapshot.object(id)
+        };
+        let embedded = |object: &std::sync::Arc<Object>| matches!(&object.spec, Spec::DNSClass(spec) if spec.embedded.is_some());
+        (0..self.clusters.len()).filter_map(of).any(embedded)
+    }
+}
+
+fn policy_phase(state: &PolicyState) -> &'static str {
+    match state {
+        PolicyState::Active => "Active",
+        PolicyState::Conflicted(_) | PolicyState::OtherRegion { .. } | PolicyState::OtherCluster { .. } => {
+            "Inactive"
+        }
+        PolicyState::NoIdentity | PolicyState::NoConfiguration | PolicyState::NoMatch(_) => "Pending",
+    }
+}
+
+fn condition(note: &Note, generation: Option<i64>) -> Value {
+    let mut condition = json!({
+        "type": note.condition,
+        "status": note.status.to_string(),
+        "reason": note.reason,
+        "message": note.message,
+    });
+    if let Some(generation) = generation {
+        condition["observedGeneration"] = json!(generation);
+    }
+    condition
+}
+
+/// The records of a zone, the SOA first, each once over all views.
+fn entries(zone: &ZoneState) -> Vec<Value> {
+    let entry = |name: &Name, rtype: Rtype, ttl: u32, rdata: String| json!({ "fqdn": name.to_string(), "type": rtype.to_string(), "class": "IN", "ttl": ttl, "rdata": rdata });
+    let soa = zone.soa.iter().map(|set| entry(&set.name, set.rtype, set.ttl, set.data[0].to_string()));
+    let mut entries: Vec<Value> = soa.collect();
+    for (name, node) in &zone.nodes {
+        for set in &node.sets {
+            let all = set.data.iter().map(|data| entry(name, set.rtype, set.ttl, data.to_string()));
+            for one in all {
+                // Sets of one type stand side by side, so a repeat from another view is near.
+                if !entries.iter().rev().take(16).any(|other| *other == one) {
+                    entries.push(one);
+                }
+            }
+        }
+        if entries.len() >= MAX_ENTRIES {
+            break;
+        }
+    }
+    entries.truncate(MAX_ENTRIES);
+    entries
+}

@@ -1,0 +1,139 @@
+//! The tracked view: the only way in which an evaluation sees anything but its own object.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use api::dnsclass::DNSClassSpec;
+use api::{Kind, Object, Spec};
+use dns::Name;
+
+use crate::facts::{Fact, Index, Ledger, ObjectKey};
+use crate::identity::{Controller, Identity};
+use crate::input::{ClusterId, ObjectRef};
+use crate::place::{Place, Scope};
+use crate::rank::Rank;
+use crate::snapshot::{Id, Snapshot};
+use crate::zone_table::{Candidate, Standing, Zone, ZoneTable};
+
+/// The TTL of what has none from record, policy, zone or class.
+const DEFAULT_TTL: u32 = 300;
+
+/// What one evaluation sees of one cluster; remembers everything that was looked at.
+pub(crate) struct View<'a> {
+    pub(crate) cluster: ClusterId,
+    snapshot: &'a Snapshot,
+    zones: &'a ZoneTable,
+    reads: RefCell<(&'a mut Ledger, Vec<u32>)>,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(
+        cluster: ClusterId,
+        snapshot: &'a Snapshot,
+        zones: &'a ZoneTable,
+        ledger: &'a mut Ledger,
+    ) -> View<'a> {
+        View { cluster, snapshot, zones, reads: RefCell::new((ledger, Vec::with_capacity(12))) }
+    }
+
+    /// The numbers of all facts that were read.
+    pub(crate) fn into_reads(self) -> Vec<u32> {
+        self.reads.into_inner().1
+    }
+
+    fn note(&self, fact: Fact) {
+        let (ledger, reads) = &mut *self.reads.borrow_mut();
+        reads.push(ledger.number(fact));
+    }
+
+    /// An object of this cluster.
+    pub(crate) fn get(&self, kind: Kind, namespace: &str, name: &str) -> Option<(Id, &'a Object)> {
+        let reference = ObjectRef { kind, namespace: Arc::from(namespace), name: Arc::from(name) };
+        let key = ObjectKey::new(self.cluster, reference);
+        let id = self.snapshot.id(&key);
+        self.note(Fact::Object(key));
+        let id = id?;
+        Some((id, self.snapshot.object(id)?))
+    }
+
+    pub(crate) fn identity(&self) -> Option<&'a Identity> {
+        self.note(Fact::Identity(self.cluster));
+        self.snapshot.identity(self.cluster).map(Arc::as_ref)
+    }
+
+    pub(crate) fn controllers(&self) -> Option<&'a [Controller]> {
+        self.note(Fact::Controllers(self.cluster));
+        self.snapshot.controllers(self.cluster).map(Arc::as_ref)
+    }
+
+    /// The oldest object of a list.
+    pub(crate) fn first(&self, index: Index) -> Option<(&'a Rank, &'a Object)> {
+        let first = self.snapshot.indexed(&index).next();
+        self.note(Fact::First(index));
+        let (rank, id) = first?;
+        if let Some(entry) = self.snapshot.entry(id) {
+            self.note(Fact::Object(entry.key.clone()));
+        }
+        Some((rank, self.snapshot.object(id)?))
+    }
+
+    /// All objects of a list, oldest first.
+    pub(crate) fn list(&self, index: Index) -> Vec<(&'a Rank, &'a Object)> {
+        let members = self.snapshot.indexed(&index);
+        let members = members.filter_map(|(rank, id)| Some((rank, &**self.snapshot.object(id)?))).collect();
+        self.note(Fact::List(index));
+        members
+    }
+
+    /// The zone whose origin this is.
+    pub(crate) fn zone_at(&self, origin: Name) -> Option<&'a Arc<Zone>> {
+        let holder = self.zones.holder(&origin);
+        self.note(Fact::Zone(origin));
+        holder.map(|candidate| &candidate.zone)
+    }
+
+    /// The zones that a name lies in, the longest first.
+    pub(crate) fn zones_around(&self, name: &Name) -> impl Iterator<Item = &'a Arc<Zone>> {
+        name.suffixes().filter_map(|origin| self.zone_at(origin))
+    }
+
+    /// The zone in which a claim of this scope is answered.
+    pub(crate) fn zone_for(&self, name: &Name, scope: &Scope) -> Option<&'a Arc<Zone>> {
+        self.zones_around(name).find(|zone| zone.scope.meets(scope))
+    }
+
+    /// Where a Zone object stands, and the candidate that holds that origin.
+    pub(crate) fn standing(&self, id: Id) -> Option<(&'a Standing, Option<&'a Candidate>)> {
+        if let Some(entry) = self.snapshot.entry(id) {
+            self.note(Fact::ZoneObject(entry.key.clone()));
+        }
+        let standing = self.zones.standing(id)?;
+        let holder = match standing {
+            Standing::At(origin) => {
+                self.note(Fact::Zone(origin.clone()));
+                self.zones.holder(origin)
+            }
+            _ => None,
+        };
+        Some((standing, holder))
+    }
+
+    /// A DNSClass.
+    pub(crate) fn class(&self, name: &str) -> Option<&'a DNSClassSpec> {
+        match self.get(Kind::DNSClass, "", name)?.1 {
+            Object { spec: Spec::DNSClass(spec), .. } => Some(spec),
+            _ => None,
+        }
+    }
+
+    /// The TTL of what has none of its own: the zone's, else the class's, else 300.
+    pub(crate) fn ttl(&self, zone: Option<&Zone>, scope: &Scope) -> u32 {
+        let class = || match scope {
+            Scope::At(Place::Class(class)) => {
+                self.class(class)?.default_ttl.and_then(|ttl| u32::try_from(ttl).ok())
+            }
+            _ => None,
+        };
+        zone.and_then(|zone| zone.ttl).or_else(class).unwrap_or(DEFAULT_TTL)
+    }
+}

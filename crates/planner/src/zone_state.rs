@@ -1,0 +1,234 @@
+//! The content of one zone as it stands: its nodes, what is copied in from sub-zones, its hash
+//! and its serial.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use dns::{Name, Rdata, RecordSet, Rtype, Soa, entry_hash};
+use smallvec::SmallVec;
+
+use crate::input::SavedSerial;
+use crate::place::Scope;
+use crate::resolve::{Set, Sets, add};
+use crate::snapshot::Id;
+use crate::zone_table::{Authority, Candidate, KnownSerial};
+
+/// A name of a zone.
+#[derive(Debug, Default)]
+pub(crate) struct Node {
+    /// Who wants it: an object and which of its claims.
+    pub(crate) claims: SmallVec<[(Id, u16); 1]>,
+    /// What stands there.
+    pub(crate) sets: Sets,
+    /// Those that lost a claim to it.
+    pub(crate) losers: Box<[Id]>,
+    /// Sets copied from sub-zones, with the sub-zone's origin.
+    pub(crate) copied: Vec<(Name, Set)>,
+    hash: u64,
+    entries: u32,
+}
+
+/// One zone.
+#[derive(Debug)]
+pub(crate) struct ZoneState {
+    pub(crate) origin: Name,
+    /// Who holds the origin; `None` while nobody does.
+    pub(crate) holder: Option<Candidate>,
+    pub(crate) nodes: BTreeMap<Name, Node>,
+    /// The zone that delegates to this one.
+    pub(crate) parent: Option<Name>,
+    /// Names in this zone that its name servers have: what is copied to the parent as glue.
+    pub(crate) glue: BTreeSet<Name>,
+    /// The zone that has a copy of this one's name servers now.
+    pub(crate) copied_to: Option<Name>,
+    pub(crate) serial: u32,
+    pub(crate) soa: Option<RecordSet>,
+    sum: u64,
+    entries: u64,
+}
+
+impl ZoneState {
+    pub(crate) fn new(origin: Name) -> ZoneState {
+        ZoneState {
+            origin,
+            holder: None,
+            nodes: BTreeMap::new(),
+            parent: None,
+            glue: BTreeSet::new(),
+            copied_to: None,
+            serial: 0,
+            soa: None,
+            sum: 0,
+            entries: 0,
+        }
+    }
+
+    /// The zone file's record sets at a name, the SOA left out: that one is ours to number.
+    pub(crate) fn base_at(&self, name: &Name) -> Vec<RecordSet> {
+        let base = self.holder.as_ref().and_then(|holder| holder.base.as_ref());
+        let sets = base.map(|base| base.sets_at(name.key())).unwrap_or_default();
+        sets.into_iter().filter(|set| set.rtype != Rtype::SOA).collect()
+    }
+
+    /// The nodes at and below a name.
+    pub(crate) fn nodes_below(&self, name: &Name) -> impl Iterator<Item = (&Name, &Node)> {
+        self.nodes.range(name.clone()..).take_while(|(below, _)| below.is_in(name))
+    }
+
+    /// Puts what was decided for a name together with what stands there anyway, and gives what
+    /// stood there before. `None` where nothing changed.
+    pub(crate) fn settle(&mut self, name: &Name, mut own: Sets) -> Option<Sets> {
+        if *name == self.origin {
+            self.add_name_servers(&mut own);
+        }
+        for (_, set) in self.nodes.get(name).map(|node| &node.copied[..]).unwrap_or_default() {
+            add(&mut own, 0, set.clone());
+        }
+        own.sort_by(|one, other| (one.rtype, &one.scope).cmp(&(other.rtype, &other.scope)));
+        let (hash, entries) = self.contribution(name, &own);
+        let node = self.nodes.entry(name.clone()).or_default();
+        self.sum = self.sum.wrapping_sub(node.hash).wrapping_add(hash);
+        self.entries = self.entries - u64::from(node.entries) + u64::from(entries);
+        (node.hash, node.entries) = (hash, entries);
+        let changed = node.sets != own;
+        let before = std::mem::replace(&mut node.sets, own);
+        if node.claims.is_empty() && node.copied.is_empty() && node.sets.is_empty() {
+            self.nodes.remove(name);
+        }
+        changed.then_some(before)
+    }
+
+    /// The name servers that the zone itself names; the default only while there is no other.
+    fn add_name_servers(&self, own: &mut Sets) {
+        let Some(authority) = self.holder.as_ref().and_then(|holder| holder.authority.as_ref()) else {
+            return;
+        };
+        let from_file = self.holder.as_ref().is_some_and(|holder| holder.base.is_some());
+        let others = own.iter().any(|set| set.rtype == Rtype::NS);
+        let mut servers = authority.name_servers.clone();
+        if servers.is_empty() && !others && !from_file {
+            servers.extend(self.origin.child(b"ns").ok());
+        }
+        if servers.is_empty() {
+            return;
+        }
+        let mut data: Vec<_> = servers.iter().map(|server| Rdata::name(Rtype::NS, server)).collect();
+        data.sort_unstable();
+        data.dedup();
+        let data: Arc<[Rdata]> = data.into();
+        let scopes: Vec<_> =
+            own.iter().filter(|set| set.rtype == Rtype::NS).map(|set| set.scope.clone()).collect();
+        let scopes = if scopes.is_empty() { vec![self.scope()] } else { scopes };
+        for scope in scopes {
+            add(own, 0, Set { scope, rtype: Rtype::NS, ttl: authority.ttl, data: data.clone() });
+        }
+    }
+
+    /// Where the zone is seen.
+    pub(crate) fn scope(&self) -> Scope {
+        self.holder.as_ref().map_or(Scope::Everywhere, |holder| holder.zone.scope.clone())
+    }
+
+    /// The hash and number of entries that a node adds to those of the zone file below it.
+    fn contribution(&self, name: &Name, sets: &[Set]) -> (u64, u32) {
+        if sets.is_empty() {
+            return (0, 0);
+        }
+        let hash = |set: &Set| {
+            let records = set.data.iter().map(|data| entry_hash(name, set.rtype, set.ttl, data));
+            records.fold(0u64, |sum, hash| sum.wrapping_add(place_hash(hash, &set.scope)))
+        };
+        let sum = sets.iter().map(hash).fold(0, u64::wrapping_add);
+        let mut distinct: Vec<_> =
+            sets.iter().flat_map(|set| set.data.iter().map(|data| (set.rtype, set.ttl, data))).collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let base = self.base_at(name);
+        let below = base
+            .iter()
+            .flat_map(|set| set.data.iter().map(|data| entry_hash(name, set.rtype, set.ttl, data)));
+        let below_count: usize = base.iter().map(|set| set.data.len()).sum();
+        let entries = distinct.len().saturating_sub(below_count) as u32;
+        (sum.wrapping_sub(below.fold(0, u64::wrapping_add)), entries)
+    }
+
+    /// The hash of all content, the serial excluded.
+    pub(crate) fn hash(&self) -> u64 {
+        let holder = self.holder.as_ref();
+        let base = holder.and_then(|holder| holder.base.as_ref()).map_or(0, |base| base.content_hash());
+        let authority = holder.and_then(|holder| holder.authority.as_ref());
+        // A zone file's own hash covers its SOA already.
+        let own = authority.filter(|_| base == 0).map_or(0, |authority| self.soa_hash(authority));
+        self.sum.wrapping_add(base).wrapping_add(own)
+    }
+
+    fn soa_hash(&self, authority: &Authority) -> u64 {
+        entry_hash(&self.origin, Rtype::SOA, authority.ttl, &Rdata::soa(&soa(authority, 0)))
+    }
+
+    /// How many records there are, the SOA included and each counted once over all views.
+    pub(crate) fn entry_count(&self) -> u64 {
+        let holder = self.holder.as_ref();
+        let base = holder.and_then(|holder| holder.base.as_ref()).map(|base| base.len() as u64);
+        self.entries + base.unwrap_or(u64::from(self.soa.is_some()))
+    }
+
+    /// Moves the serial if the content moved, and makes the SOA; tells whether the SOA is new.
+    pub(crate) fn renumber(&mut self, saved: &mut BTreeMap<Name, SavedSerial>, today: u32) -> bool {
+        let holder = self.holder.as_ref().filter(|holder| holder.unavailable.is_none());
+        let Some(authority) = holder.and_then(|holder| holder.authority.clone()) else {
+            return self.soa.take().is_some();
+        };
+        let hash = self.hash();
+        let last = saved.get(&self.origin).copied();
+        let serial = next_serial(last, hash, authority.known_serial, today);
+        saved.insert(self.origin.clone(), SavedSerial { serial, hash });
+        self.serial = serial;
+        let data = vec![Rdata::soa(&soa(&authority, serial))];
+        let set = RecordSet::new(self.origin.clone(), Rtype::SOA, authority.ttl, data);
+        let changed = self.soa.as_ref() != Some(&set);
+        self.soa = Some(set);
+        changed
+    }
+}
+
+fn soa(authority: &Authority, serial: u32) -> Soa {
+    let Authority { mname, rname, refresh, retry, expire, minimum, .. } = authority.clone();
+    Soa { mname, rname, serial, refresh, retry, expire, minimum }
+}
+
+/// `max(YYYYMMDD00, last + 1)` when the hash moved, else the last (ERRATA 003). A zone file's own
+/// serial is followed where it is ahead.
+fn next_serial(last: Option<SavedSerial>, hash: u64, known: Option<KnownSerial>, today: u32) -> u32 {
+    let known_last = match known {
+        Some(KnownSerial::Past(serial)) => Some(serial),
+        _ => None,
+    };
+    let moved = match last {
+        Some(last) if last.hash == hash => last.serial,
+        Some(last) => later(last.serial.wrapping_add(1), today.wrapping_mul(100)),
+        None => known_last
+            .map_or(today.wrapping_mul(100), |serial| later(serial.wrapping_add(1), today.wrapping_mul(100))),
+    };
+    match (known, last) {
+        (Some(KnownSerial::AtLeast(serial)), None) => serial,
+        (Some(KnownSerial::AtLeast(serial)), Some(last)) if last.hash == hash => later(last.serial, serial),
+        (Some(KnownSerial::AtLeast(serial)), Some(last)) => later(last.serial.wrapping_add(1), serial),
+        _ => moved,
+    }
+}
+
+/// The later of two serials in the arithmetic of RFC 1982.
+fn later(one: u32, other: u32) -> u32 {
+    if (other.wrapping_sub(one) as i32) > 0 { other } else { one }
+}
+
+/// Mixes the place into an entry's hash, so that moving between views counts as a change.
+fn place_hash(hash: u64, scope: &Scope) -> u64 {
+    match scope {
+        Scope::Everywhere => hash,
+        Scope::At(place) => place.name().bytes().fold(hash ^ 0x9e37_79b9_7f4a_7c15, |sum, octet| {
+            (sum ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3)
+        }),
+    }
+}
