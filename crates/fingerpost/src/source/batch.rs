@@ -1,0 +1,54 @@
+//! What one reading changes: the difference between before and after, whatever happened between.
+//!
+//! So an object that moves from one file to another within one reading does not change at all.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use api::Object;
+use dns::PackedZone;
+use planner::{Change, ObjectRef};
+
+use super::claims::FileKey;
+use super::manifest::Body;
+use crate::state::StateDir;
+
+/// What is gathered while files are read.
+#[derive(Default)]
+pub(super) struct Batch {
+    /// Every object that was touched, as it stood before.
+    pub(super) before: BTreeMap<ObjectRef, Option<Body>>,
+    /// Changes of zone files, in the order of reading.
+    pub(super) changes: Vec<Change>,
+    /// The last valid versions that the state directory had of objects that are not valid now.
+    pub(super) restored: HashMap<ObjectRef, Arc<Object>>,
+    /// What the state directory is to be told.
+    pub(super) keeps: BTreeMap<FileKey, Keep>,
+}
+
+/// What is to be kept of a file.
+pub(super) enum Keep {
+    /// The text of manifests.
+    Text(String),
+    /// The zone.
+    Zone(Arc<PackedZone>),
+    /// Nothing: it is gone.
+    Nothing,
+}
+
+/// The circumstances of one reading.
+#[derive(Clone, Copy)]
+pub(super) struct Circumstances<'a> {
+    pub(super) state: Option<&'a StateDir>,
+    pub(super) now: Instant,
+    /// How long a file must be gone or empty before that is believed.
+    pub(super) patience: Duration,
+}
+
+impl Circumstances<'_> {
+    /// Whether to wait with believing what is doubtful since then.
+    pub(super) fn doubts(&self, since: &mut Option<Instant>) -> bool {
+        self.now.duration_since(*since.get_or_insert(self.now)) < self.patience
+    }
+}

@@ -1,0 +1,283 @@
+//! The files of one cluster, and what they declare together.
+
+mod emit;
+mod look;
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use api::Object;
+use dns::PackedZone;
+use planner::{ClusterId, ObjectRef};
+
+use super::arguments::ClusterFolders;
+use super::batch::{Batch, Circumstances, Keep};
+use super::claims::{Claims, FileKey};
+use super::manifest::{Body, Declared};
+use super::problem::Trouble;
+use super::walk::{FileKind, Listing, Stamp};
+use super::zone::{Include, Place};
+use crate::state::{SavedKey, absolute};
+
+/// One cluster's world on disk.
+#[derive(Debug)]
+pub(super) struct Cluster {
+    id: ClusterId,
+    name: String,
+    pub(super) folders: Vec<Folder>,
+    files: BTreeMap<FileKey, File>,
+    claims: Claims,
+    /// The last valid versions of those objects that are not valid now.
+    last_valid: HashMap<ObjectRef, Arc<Object>>,
+}
+
+/// One folder of a cluster.
+#[derive(Debug)]
+pub(super) struct Folder {
+    /// As the user wrote it.
+    path: PathBuf,
+    pub(super) absolute: PathBuf,
+    /// Stands before the paths of its files where the cluster has several folders.
+    prefix: String,
+    /// Why it could not be read the last time.
+    pub(super) trouble: Option<String>,
+    /// Directories in it that could not be read.
+    unread: Vec<(PathBuf, String)>,
+    /// Its directories with device and inode, for watching.
+    pub(super) directories: Vec<(PathBuf, (u64, u64))>,
+    /// Whether it was ever read, or restored from the state directory.
+    known: bool,
+    empty: bool,
+}
+
+/// One file, and what it last gave.
+#[derive(Debug, Default)]
+struct File {
+    stamp: Option<Stamp>,
+    digest: Option<Digest>,
+    /// Since when the file has looked gone, empty or half-written.
+    doubt: Option<Instant>,
+    speech: Speech,
+    declared: Vec<Declared>,
+    zone: Option<Arc<PackedZone>>,
+    includes: Vec<Include>,
+    /// What is wrong in its text.
+    troubles: Vec<Trouble>,
+    /// Why its text cannot be had.
+    unread: Option<Trouble>,
+}
+
+/// What became of the text of a file of manifests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Speech {
+    /// It could not be read, or is not YAML.
+    #[default]
+    Nothing,
+    /// Some document may stand for an object that cannot be told.
+    Unclear,
+    /// Every document could be told.
+    Clear,
+}
+
+type Digest = [u8; 32];
+
+impl Cluster {
+    pub(super) fn new(rank: u16, folders: &ClusterFolders) -> Cluster {
+        let several = folders.folders.len() > 1;
+        Cluster {
+            id: ClusterId(rank),
+            name: folders.name.clone(),
+            folders: folders.folders.iter().map(|path| Folder::new(path, several)).collect(),
+            files: BTreeMap::new(),
+            claims: Claims::default(),
+            last_valid: HashMap::new(),
+        }
+    }
+
+    pub(super) fn counts(&self) -> (usize, usize, usize) {
+        let records = self.files.values().filter_map(|file| file.zone.as_ref()).map(|zone| zone.len()).sum();
+        (self.claims.len(), self.files.len(), records)
+    }
+
+    /// Whether something looked gone, empty or half-written, so that a second look is due.
+    pub(super) fn is_unsettled(&self) -> bool {
+        self.files.values().any(|file| file.doubt.is_some())
+    }
+
+    /// Takes a folder's listing: reads what changed, drops what is gone. A folder that cannot be
+    /// listed proves nothing, and nothing changes.
+    pub(super) fn refresh(
+        &mut self,
+        folder: usize,
+        listing: io::Result<Listing>,
+        circumstances: Circumstances<'_>,
+        batch: &mut Batch,
+        done: &mut dyn FnMut(),
+    ) {
+        let listing = match listing {
+            Ok(listing) => listing,
+            Err(error) => return self.folder_unread(folder, &error, circumstances, batch),
+        };
+        for (path, stamp) in &listing.files {
+            let key = FileKey { folder, path: Arc::from(path.as_path()) };
+            if !self.is_unchanged(&key, *stamp) {
+                self.look(&key, circumstances, batch);
+            }
+            done();
+        }
+        let known = self.files.keys().filter(|key| key.folder == folder && listing.proves_gone(&key.path));
+        for key in known.cloned().collect::<Vec<_>>() {
+            self.vanish(&key, circumstances, batch);
+        }
+        self.folders[folder].take(listing);
+    }
+
+    fn is_unchanged(&self, key: &FileKey, stamp: Option<Stamp>) -> bool {
+        let root = &self.folders[key.folder].absolute;
+        self.files.get(key).is_some_and(|file| {
+            let same = stamp.is_some() && file.stamp == stamp && file.doubt.is_none();
+            same && !file.includes.iter().any(|include| include.changed(root))
+        })
+    }
+
+    fn folder_unread(
+        &mut self,
+        folder: usize,
+        error: &io::Error,
+        circumstances: Circumstances<'_>,
+        batch: &mut Batch,
+    ) {
+        self.folders[folder].trouble = Some(error.to_string());
+        self.folders[folder].directories.clear();
+        if !self.folders[folder].known {
+            self.folders[folder].known = self.restore_folder(folder, circumstances, batch);
+        }
+    }
+
+    /// Drops a file that is gone, once that is believed.
+    fn vanish(&mut self, key: &FileKey, circumstances: Circumstances<'_>, batch: &mut Batch) {
+        let Some(file) = self.files.get_mut(key) else { return };
+        if circumstances.doubts(&mut file.doubt) {
+            return;
+        }
+        self.declare(key, Vec::new(), batch);
+        let file = self.files.remove(key);
+        if FileKind::of(&key.path) == Some(FileKind::Zone) && file.is_some() {
+            batch.changes.push(planner::Change::DeleteFile(self.id, self.label(key)));
+        }
+        batch.keeps.insert(key.clone(), Keep::Nothing);
+    }
+
+    /// Replaces what a file declares.
+    fn declare(&mut self, key: &FileKey, declared: Vec<Declared>, batch: &mut Batch) {
+        self.remember(key, &declared, batch);
+        let file = self.files.entry(key.clone()).or_default();
+        for gone in std::mem::replace(&mut file.declared, declared) {
+            self.claims.remove(&gone.reference, key);
+        }
+        for (index, declared) in file.declared.iter().enumerate() {
+            let claim = super::claims::Claim { file: key.clone(), index: index as u32 };
+            self.claims.add(&declared.reference, claim);
+        }
+    }
+
+    /// Notes how everything stands that the file has or is about to have.
+    fn remember(&self, key: &FileKey, coming: &[Declared], batch: &mut Batch) {
+        let standing = self.files.get(key).map(|file| &file.declared[..]).unwrap_or_default();
+        for declared in standing.iter().chain(coming) {
+            if !batch.before.contains_key(&declared.reference) {
+                let body = self.body(&declared.reference).cloned();
+                batch.before.insert(declared.reference.clone(), body);
+            }
+        }
+    }
+
+    /// The object as it stands: the first declaration of it.
+    fn body(&self, object: &ObjectRef) -> Option<&Body> {
+        self.declared(object).map(|(_, declared)| &declared.body)
+    }
+
+    fn declared(&self, object: &ObjectRef) -> Option<(&FileKey, &Declared)> {
+        let claim = self.claims.first(object)?;
+        let declared = self.files.get(&claim.file)?.declared.get(claim.index as usize)?;
+        Some((&claim.file, declared))
+    }
+
+    /// The file, line and column where an object stands.
+    pub(super) fn locate(&self, object: &ObjectRef) -> Option<(PathBuf, u32, u32)> {
+        let (key, declared) = self.declared(object)?;
+        Some((self.shown(key), declared.line, declared.column))
+    }
+
+    /// The file as the user would write its path.
+    fn shown(&self, key: &FileKey) -> PathBuf {
+        self.folders[key.folder].path.join(&key.path)
+    }
+
+    /// The file's name in changes and notes.
+    fn label(&self, key: &FileKey) -> Arc<str> {
+        Arc::from(format!("{}{}", self.folders[key.folder].prefix, key.path.display()))
+    }
+
+    fn place(&self, key: &FileKey) -> Place<'_> {
+        let folder = &self.folders[key.folder];
+        Place { root: &folder.absolute, prefix: &folder.prefix }
+    }
+
+    fn saved_key(&self, key: &FileKey) -> SavedKey {
+        SavedKey {
+            cluster: self.name.clone(),
+            folder: self.folders[key.folder].absolute.display().to_string(),
+            path: key.path.display().to_string(),
+        }
+    }
+
+    pub(super) fn saved_keys(&self) -> impl Iterator<Item = SavedKey> {
+        self.files.keys().map(|key| self.saved_key(key))
+    }
+
+    /// The known file at an absolute path, and the zone files that include it.
+    pub(super) fn files_at(&self, path: &Path) -> Vec<FileKey> {
+        let mut found = Vec::new();
+        for (folder, below) in self.below(path) {
+            let key = FileKey { folder, path: Arc::from(below) };
+            found.extend(self.files.contains_key(&key).then_some(key));
+            let includes = |file: &File| file.includes.iter().any(|include| include.path == below);
+            let including = self.files.iter().filter(|(key, file)| key.folder == folder && includes(file));
+            found.extend(including.map(|(key, _)| key.clone()));
+        }
+        found
+    }
+
+    /// The folders that an absolute path lies in, each with the path below it.
+    pub(super) fn below<'a>(&self, path: &'a Path) -> impl Iterator<Item = (usize, &'a Path)> {
+        let folders = self.folders.iter().enumerate();
+        folders.filter_map(|(folder, at)| Some((folder, path.strip_prefix(&at.absolute).ok()?)))
+    }
+}
+
+impl Folder {
+    fn new(path: &Path, several: bool) -> Folder {
+        Folder {
+            path: path.to_owned(),
+            absolute: absolute(path),
+            prefix: if several { format!("{}/", path.display()) } else { String::new() },
+            trouble: None,
+            unread: Vec::new(),
+            directories: Vec::new(),
+            known: false,
+            empty: false,
+        }
+    }
+
+    fn take(&mut self, listing: Listing) {
+        self.empty = listing.files.is_empty() && listing.unread.is_empty();
+        self.directories = listing.directories;
+        self.unread = listing.unread;
+        self.trouble = None;
+        self.known = true;
+    }
+}

@@ -1,0 +1,244 @@
+//! A file of manifests: which objects it declares.
+//!
+//! ```text
+//! text ──documents──► each: whose kind? ──decode──► good, invalid, or broken with its place
+//! ```
+//!
+//! Text that is not YAML refuses the file. A document that is YAML but no object of its kind is
+//! that object's trouble alone.
+
+use std::sync::Arc;
+
+use api::{Kind, Lookup, Object, Problem};
+use planner::ObjectRef;
+use serde_json::Value;
+
+use super::documents::{Document, documents};
+use super::list;
+use super::problem::Trouble;
+use super::yaml::{self, Fault};
+
+/// What a file of manifests declares.
+#[derive(Debug, Default)]
+pub(super) struct Manifests {
+    pub(super) declared: Vec<Declared>,
+    pub(super) troubles: Vec<Trouble>,
+    /// Whether some document may stand for an object that cannot be told: then nothing that the
+    /// file had before is proved gone.
+    pub(super) unclear: bool,
+}
+
+/// One object where it is declared.
+#[derive(Clone, Debug)]
+pub(super) struct Declared {
+    pub(super) reference: ObjectRef,
+    pub(super) line: u32,
+    pub(super) column: u32,
+    pub(super) body: Body,
+}
+
+/// What is declared.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Body {
+    /// An object that is right in itself.
+    Valid(Arc<Object>),
+    /// An object that decodes but breaks a rule of its kind; the planner says which.
+    Invalid(Arc<Object>),
+    /// It does not decode.
+    Broken(Vec<Problem>),
+}
+
+/// Reads a file's text; an error refuses it as a whole. The label is the file's name in messages.
+pub(super) fn read(label: &str, text: &str) -> Result<Manifests, Trouble> {
+    let mut manifests = Manifests::default();
+    for document in documents(text) {
+        read_document(label, document, &mut manifests)?;
+    }
+    Ok(manifests)
+}
+
+impl Manifests {
+    fn refuse(&mut self, trouble: Trouble) {
+        self.troubles.push(trouble);
+        self.unclear = true;
+    }
+
+    fn declare(&mut self, object: Object, line: u32, column: u32) {
+        let reference = reference(&object);
+        if reference.name.is_empty() {
+            return self.refuse(Trouble::refused(line, column, "metadata.name is empty: give the object a name"));
+        }
+        let valid = api::validate(&object).is_empty();
+        let body = if valid { Body::Valid(Arc::new(object)) } else { Body::Invalid(Arc::new(object)) };
+        self.declared.push(Declared { reference, line, column, body });
+    }
+
+    fn declare_broken(&mut self, label: &str, fault: Fault, head: &Head, kind: Kind, (line, column): (u32, u32)) {
+        let Some(reference) = head.reference(kind) else {
+            let (line, column) = (fault.line, fault.column);
+            let message = format!("a {} without metadata.name: give the object a name", kind.kind());
+            return self.refuse(Trouble::refused(line, column, message));
+        };
+        let problem = Problem { field: fault.field, value: fault.value, message: fault.message };
+        let trouble = Trouble::refused(fault.line, fault.column, sentence(&problem));
+        self.troubles.push(trouble.about(reference.clone()));
+        let message = format!("{} ({label}:{}:{})", problem.message, fault.line, fault.column);
+        let body = Body::Broken(vec![Problem { message, ..problem }]);
+        self.declared.push(Declared { reference, line, column, body });
+    }
+}
+
+pub(super) fn reference(object: &Object) -> ObjectRef {
+    let meta = &object.meta;
+    ObjectRef { kind: object.kind(), namespace: meta.namespace.clone(), name: meta.name.clone() }
+}
+
+fn sentence(problem: &Problem) -> String {
+    if problem.field.is_empty() { problem.message.clone() } else { problem.to_string() }
+}
+
+/// The common case is read once: the kind stands at the left margin and the object decodes.
+fn read_document(label: &str, document: Document<'_>, manifests: &mut Manifests) -> Result<(), Trouble> {
+    if let Some(kind) = kind_at_a_glance(document.text)
+        && let Ok(object) = yaml::object(document, kind)
+    {
+        let (line, column) = place(document);
+        manifests.declare(object, line, column);
+        return Ok(());
+    }
+    let refused = |fault: Fault| Trouble::refused(fault.line, fault.column, sentence_of(fault));
+    let value = yaml::value(document).map_err(refused)?;
+    let head = Head::of(&value);
+    match value.get("items") {
+        Some(Value::Array(items)) if head.kind.ends_with("List") => {
+            if let Err(fault) = read_list(label, document, items, manifests) {
+                manifests.refuse(refused(fault));
+            }
+        }
+        _ => read_one(label, document, &head, manifests),
+    }
+    Ok(())
+}
+
+fn sentence_of(fault: Fault) -> String {
+    sentence(&Problem { field: fault.field, value: fault.value, message: fault.message })
+}
+
+fn read_one(label: &str, document: Document<'_>, head: &Head, manifests: &mut Manifests) {
+    let place = place(document);
+    let Some(kind) = known_kind(head, place, manifests) else { return };
+    match yaml::object(document, kind) {
+        Ok(object) => manifests.declare(object, place.0, place.1),
+        Err(fault) => manifests.declare_broken(label, fault, head, kind, place),
+    }
+}
+
+fn read_list(label: &str, document: Document<'_>, items: &[Value], manifests: &mut Manifests) -> Result<(), Fault> {
+    let heads: Vec<Head> = items.iter().map(Head::of).collect();
+    let places = list::places(document)?;
+    let kinds: Vec<Option<Kind>> =
+        heads.iter().zip(&places).map(|(head, place)| known_kind(head, *place, manifests)).collect();
+    let decoded = list::objects(document, &kinds)?;
+    for (((decoded, head), kind), place) in decoded.into_iter().zip(&heads).zip(kinds).zip(places) {
+        match (decoded, kind) {
+            (Some(Ok(object)), _) => manifests.declare(object, place.0, place.1),
+            (Some(Err(fault)), Some(kind)) => manifests.declare_broken(label, fault, head, kind, place),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The kind, where it is one that we read; what should be one of ours and is not is reported.
+fn known_kind(head: &Head, (line, column): (u32, u32), manifests: &mut Manifests) -> Option<Kind> {
+    let missing = match (head.api_version.is_empty(), head.kind.is_empty()) {
+        (true, true) => {
+            let message = "not a manifest: it has neither apiVersion nor kind, so it is passed over";
+            manifests.troubles.push(Trouble::remark(line, column, message));
+            manifests.unclear = true;
+            return None;
+        }
+        (true, false) => Some(format!("{} has no apiVersion: add it", head.kind)),
+        (false, true) => Some(format!("a document of {} has no kind: add it", head.api_version)),
+        (false, false) => None,
+    };
+    if let Some(message) = missing {
+        manifests.refuse(Trouble::refused(line, column, message));
+        return None;
+    }
+    match Kind::lookup(&head.api_version, &head.kind) {
+        Lookup::Known(kind) => Some(kind),
+        Lookup::Foreign => None,
+        Lookup::UnknownInOurGroup { known } => {
+            let (api_version, kind, known) = (&head.api_version, &head.kind, known.join(", "));
+            let message = format!("there is no {kind} in {api_version}: use one of {known}");
+            manifests.refuse(Trouble::refused(line, column, message));
+            None
+        }
+    }
+}
+
+/// The first line with content.
+fn place(document: Document<'_>) -> (u32, u32) {
+    let begins = |line: &str| {
+        let line = line.trim_start_matches('\u{feff}').trim();
+        !line.is_empty() && line != "---" && !line.starts_with(['#', '%']) && !line.starts_with("--- #")
+    };
+    let number = document.text.lines().position(begins).unwrap_or_default();
+    (document.lines_before + number as u32 + 1, 1)
+}
+
+/// The kind of a document in block style. A line at the left margin of a block mapping is a key
+/// of it, so what is found here is what a parser would find; whatever is written in another way
+/// is left to the parser.
+fn kind_at_a_glance(text: &str) -> Option<Kind> {
+    let plain = |key: &str| {
+        let mut values = text.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
+        let value = values.next()?.trim();
+        (values.next().is_none() && !value.contains(['"', '\'', '#', '&', '*', '!', ' '])).then_some(value)
+    };
+    match Kind::lookup(plain("apiVersion")?, plain("kind")?) {
+        Lookup::Known(kind) => Some(kind),
+        _ => None,
+    }
+}
+
+/// What tells an object, as far as the document has it.
+struct Head {
+    api_version: String,
+    kind: String,
+    namespace: String,
+    name: String,
+}
+
+impl Head {
+    fn of(value: &Value) -> Head {
+        let metadata = value.get("metadata");
+        Head {
+            api_version: scalar(value.get("apiVersion")),
+            kind: scalar(value.get("kind")),
+            namespace: scalar(metadata.and_then(|metadata| metadata.get("namespace"))),
+            name: scalar(metadata.and_then(|metadata| metadata.get("name"))),
+        }
+    }
+
+    fn reference(&self, kind: Kind) -> Option<ObjectRef> {
+        let namespace = match (kind.namespaced(), &self.namespace[..]) {
+            (false, _) => "",
+            (true, "") => "default",
+            (true, namespace) => namespace,
+        };
+        let name = (!self.name.is_empty()).then(|| Arc::from(&self.name[..]))?;
+        Some(ObjectRef { kind, namespace: Arc::from(namespace), name })
+    }
+}
+
+/// A name may look like a number, as in `name: 2026`.
+fn scalar(value: Option<&Value>) -> String {
+    match value {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Number(number)) => number.to_string(),
+        Some(Value::Bool(truth)) => truth.to_string(),
+        _ => String::new(),
+    }
+}

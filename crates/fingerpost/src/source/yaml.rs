@@ -1,0 +1,118 @@
+//! One YAML document through serde, with the field, line and column of what is wrong.
+
+use std::marker::PhantomData;
+
+use api::{Kind, Object};
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer};
+use serde_json::Value;
+use serde_path_to_error::Track;
+use serde_saphyr::options::DuplicateKeyPolicy;
+use serde_saphyr::{Error, MessageFormatter, NonFiniteFloatPolicy, Options, UserMessageFormatter};
+
+use super::documents::Document;
+
+/// What is wrong in a document, and where in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    /// The field, as a path such as `spec.domain`; empty where there is none.
+    pub(super) field: String,
+    /// The value as written; empty where the fault is not in a value.
+    pub(super) value: String,
+    pub(super) message: String,
+    pub(super) line: u32,
+    pub(super) column: u32,
+}
+
+/// Whatever the document says, so long as it is YAML.
+pub(super) fn value(document: Document<'_>) -> Result<Value, Fault> {
+    seeded(document, lenient(document), PhantomData::<Value>)
+}
+
+/// The object that the document describes.
+pub(super) fn object(document: Document<'_>, kind: Kind) -> Result<Object, Fault> {
+    seeded(document, strict(document), ObjectSeed(kind))
+}
+
+/// What a seed makes of the document.
+pub(super) fn seeded<T, S>(document: Document<'_>, options: Options, seed: S) -> Result<T, Fault>
+where
+    S: for<'de> DeserializeSeed<'de, Value = T>,
+{
+    let mut track = Track::new();
+    let result = serde_saphyr::with_deserializer_from_str_with_options(document.text, options, |deserializer| {
+        seed.deserialize(serde_path_to_error::Deserializer::new(deserializer, &mut track))
+    });
+    result.map_err(|error| fault(&error, &track.path().to_string(), document))
+}
+
+/// Decodes an object of a kind that is known beforehand.
+pub(super) struct ObjectSeed(pub(super) Kind);
+
+impl<'de> DeserializeSeed<'de> for ObjectSeed {
+    type Value = Object;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Object, D::Error> {
+        api::decode(self.0, deserializer)
+    }
+}
+
+/// An object from the manifest that [`api::manifest`] made.
+pub(super) fn object_from_value(manifest: &Value) -> Option<Object> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Head {
+        api_version: String,
+        kind: String,
+    }
+    let head = Head::deserialize(manifest).ok()?;
+    match Kind::lookup(&head.api_version, &head.kind) {
+        api::Lookup::Known(kind) => api::decode(kind, manifest).ok(),
+        _ => None,
+    }
+}
+
+/// The default limits, widened where a long `List` is legitimate: a document is in memory already,
+/// so what is to be kept out is aliases that multiply.
+pub(super) fn strict(document: Document<'_>) -> Options {
+    let most = document.text.len() + 1_000_000;
+    serde_saphyr::options! {
+        with_snippet: false,
+        emit_comments: false,
+        budget: serde_saphyr::budget! {
+            max_events: most,
+            max_nodes: most,
+            max_total_scalar_bytes: most,
+        },
+    }
+}
+
+/// A key given twice is an object's fault and not one of the file: here it passes.
+pub(super) fn lenient(document: Document<'_>) -> Options {
+    let mut options = strict(document);
+    options.duplicate_keys = DuplicateKeyPolicy::LastWins;
+    options.non_finite_float_policy = NonFiniteFloatPolicy::AsString;
+    options
+}
+
+pub(super) fn fault(error: &Error, path: &str, document: Document<'_>) -> Fault {
+    let (line, column) = error.location().map_or((1, 1), |at| (at.line() as u32, at.column() as u32));
+    let message = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
+    let field = if matches!(path, "." | "?") { "" } else { path.trim_end_matches(".?") };
+    let (value, message) = in_words(message, || written_at(document.text, line, column));
+    Fault { field: field.to_owned(), value, message, line: line + document.lines_before, column }
+}
+
+/// A wrong type reads on from the value: "`soon` is not a valid u32".
+fn in_words(message: String, written: impl FnOnce() -> String) -> (String, String) {
+    match message.strip_prefix("invalid ") {
+        Some(wanted) => (written(), format!("is not a valid {wanted}")),
+        None => (String::new(), message),
+    }
+}
+
+fn written_at(text: &str, line: u32, column: u32) -> String {
+    let line = text.lines().nth(line as usize - 1).unwrap_or_default();
+    let rest: String = line.chars().skip(column as usize - 1).collect();
+    rest.split(" #").next().unwrap_or_default().trim().to_owned()
+}

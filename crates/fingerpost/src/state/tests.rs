@@ -1,0 +1,194 @@
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::saved_file::tests::key;
+use super::*;
+
+fn manifests(path: &str, text: &str) -> SavedFile {
+    let content = SavedContent::Manifests { text: text.into(), last_valid: Vec::new() };
+    SavedFile { key: key(path), content }
+}
+
+fn serials(serial: u32) -> BTreeMap<Name, SavedSerial> {
+    BTreeMap::from([(Name::parse("example.org").unwrap(), SavedSerial { serial, hash: 7 })])
+}
+
+fn files_in(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn stored_file(state: &StateDir) -> PathBuf {
+    state.saved_files().into_iter().next().unwrap()
+}
+
+#[test]
+fn a_second_process_is_told_that_the_directory_is_in_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = StateDir::open(folder.path()).unwrap();
+    let error = StateDir::open(folder.path()).unwrap_err();
+    assert!(matches!(error, StateError::InUse(_)));
+    assert!(error.to_string().contains("--state DIR"), "{error}");
+    drop(first);
+    StateDir::open(folder.path()).unwrap();
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_is_an_error_that_names_the_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("file"), "").unwrap();
+    let error = StateDir::open(&folder.path().join("file/below")).unwrap_err();
+    assert!(error.to_string().contains("--state DIR"), "{error}");
+}
+
+#[test]
+fn what_was_saved_is_there_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let zones: SavedZones = vec![("weu".into(), vec![vec![1, 2], vec![3]]), ("neu".into(), vec![])];
+    let state = StateDir::open(folder.path()).unwrap();
+    state.save_file(&manifests("a.yaml", "a: 1"));
+    state.save_serials(&serials(2026111601));
+    state.save_zones(zones.clone());
+    drop(state);
+
+    let state = StateDir::open(folder.path()).unwrap();
+    assert_eq!(state.load_file(&key("a.yaml")).unwrap(), manifests("a.yaml", "a: 1"));
+    assert_eq!(state.load_file(&key("b.yaml")), None);
+    assert_eq!(state.load_serials(), serials(2026111601));
+    assert_eq!(state.load_zones(), zones);
+    assert_eq!(state.take_problems(), Vec::<String>::new());
+}
+
+#[test]
+fn an_empty_directory_has_nothing_and_no_problem() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = StateDir::open(folder.path()).unwrap();
+    assert!(state.load_serials().is_empty());
+    assert!(state.load_zones().is_empty());
+    assert!(state.load_folder("default", "/etc/dns").is_empty());
+    assert!(state.take_problems().is_empty());
+}
+
+#[test]
+fn a_file_torn_at_every_byte_is_set_aside_and_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = StateDir::open(folder.path()).unwrap();
+    state.save_file(&manifests("a.yaml", "a: 1"));
+    state.flush();
+    let path = stored_file(&state);
+    let whole = fs::read(&path).unwrap();
+    for length in 0..whole.len() {
+        fs::write(&path, &whole[..length]).unwrap();
+        assert_eq!(state.load_file(&key("a.yaml")), None, "torn after {length} octets");
+        let problems = state.take_problems();
+        assert!(problems.len() == 1 && problems[0].contains(&format!(".bad-{}", length + 1)), "{problems:?}");
+        assert!(!path.exists());
+    }
+    fs::write(&path, &whole).unwrap();
+    assert_eq!(state.load_file(&key("a.yaml")).unwrap(), manifests("a.yaml", "a: 1"));
+}
+
+#[test]
+fn a_whole_file_with_senseless_content_is_set_aside_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = StateDir::open(folder.path()).unwrap();
+    sealed::write(&folder.path().join(SERIALS), b"[1, 2]").unwrap();
+    sealed::write(&folder.path().join(zones::INDEX), b"{}").unwrap();
+    assert!(state.load_serials().is_empty());
+    assert!(state.load_zones().is_empty());
+    assert_eq!(state.take_problems().len(), 2);
+    assert!(folder.path().join("serials.bad-1").exists());
+}
+
+#[test]
+fn one_torn_zone_leaves_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = StateDir::open(folder.path()).unwrap();
+    state.save_zones(vec![("weu".into(), vec![vec![1], vec![2]])]);
+    state.flush();
+    let index: Vec<(String, Vec<String>)> =
+        zones::parse_index(&sealed::read(&folder.path().join(zones::INDEX)).unwrap().unwrap()).unwrap();
+    fs::write(folder.path().join(zones::BLOBS).join(&index[0].1[0]), "torn").unwrap();
+    assert_eq!(state.load_zones(), vec![("weu".into(), vec![vec![2]])]);
+    assert_eq!(state.take_problems().len(), 1);
+}
+
+#[test]
+fn a_changed_zone_writes_that_zone_and_removes_the_old_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = StateDir::open(folder.path()).unwrap();
+    state.save_zones(vec![("weu".into(), vec![vec![1], vec![2]])]);
+    state.flush();
+    let before = files_in(&folder.path().join(zones::BLOBS));
+    state.save_zones(vec![("weu".into(), vec![vec![1], vec![3]])]);
+    state.flush();
+    let after = files_in(&folder.path().join(zones::BLOBS));
+    assert_eq!(after.len(), 2);
+    assert_eq!(after.iter().filter(|name| before.contains(name)).count(), 1);
+    assert_eq!(state.load_zones(), vec![("weu".into(), vec![vec![1], vec![3]])]);
+}
+
+#[test]
+fn saving_the_same_again_writes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = StateDir::open(folder.path()).unwrap();
+    let save = || {
+        state.save_file(&manifests("a.yaml", "a: 1"));
+        state.save_zones(vec![("weu".into(), vec![vec![1]])]);
+        state.save_serials(&serials(1));
+        state.flush();
+        let zone = folder.path().join(zones::BLOBS).join(&files_in(&folder.path().join(zones::BLOBS))[0]);
+        let paths = [stored_file(&state), folder.path().join(SERIALS), folder.path().join(zones::INDEX), zone];
+        paths.map(|path| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap()))
+    };
+    assert_eq!(save(), save());
+}
+
+#[test]
+fn a_folder_gives_back_its_own_files_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = StateDir::open(folder.path()).unwrap();
+    let mut other = manifests("c.yaml", "c: 1");
+    other.key.folder = "/etc/other".into();
+    for saved in [&manifests("b.yaml", "b: 1"), &manifests("a.yaml", "a: 1"), &other] {
+        state.save_file(saved);
+    }
+    state.flush();
+    let found = state.load_folder("default", "/etc/dns");
+    assert_eq!(found, [manifests("a.yaml", "a: 1"), manifests("b.yaml", "b: 1")]);
+}
+
+#[test]
+fn a_forgotten_file_is_gone_and_the_others_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = StateDir::open(folder.path()).unwrap();
+    for path in ["a.yaml", "b.yaml", "c.yaml"] {
+        state.save_file(&manifests(path, "x: 1"));
+    }
+    state.forget_file(&key("a.yaml"));
+    state.flush();
+    assert_eq!(state.load_file(&key("a.yaml")), None);
+    state.keep_only(&[key("c.yaml")]);
+    state.flush();
+    assert_eq!(state.saved_files().len(), 1);
+    assert!(state.load_file(&key("c.yaml")).is_some());
+}
+
+#[test]
+fn a_disk_that_refuses_is_reported_once_and_is_not_fatal() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = StateDir::open(folder.path()).unwrap();
+    // A folder in the place of the file aside refuses the write, for root too.
+    fs::create_dir(folder.path().join("serials.new")).unwrap();
+    state.save_serials(&serials(1));
+    state.flush();
+    state.save_serials(&serials(2));
+    state.flush();
+    let problems = state.take_problems();
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(problems[0].contains("cannot be kept"), "{problems:?}");
+}
