@@ -107,7 +107,8 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         let (idle, farewell) = (Duration::from_secs(10), Duration::from_secs(2));
-        Limits { connections: 1024, idle, slow_reader: idle, farewell }
+        // A process often has 1,024 descriptors, and other addresses and files need theirs.
+        Limits { connections: 256, idle, slow_reader: idle, farewell }
     }
 }
 

@@ -116,6 +116,22 @@ fn a_node_replaces_the_base_at_its_name_and_shows_it_again_when_it_goes() {
 }
 
 #[test]
+fn a_zone_gives_out_what_it_answers_from() {
+    let base =
+        ["@ 60 SOA ns admin 1 2 3 4 5", "www 60 A 192.0.2.1", "hidden 60 A 192.0.2.2", "kept 60 A 192.0.2.3"];
+    let mut zones = Zones::new();
+    world::put_base(&mut zones, &name("e."), &base.map(str::to_owned));
+    put(&mut zones, "www 60 A 192.0.2.9");
+    zones.apply(ZoneUpdate::PutNode { origin: name("e."), name: name("hidden.e."), sets: Vec::new() });
+    let zone = zones.zone(&name("e.")).unwrap();
+    let mut shown: Vec<String> =
+        zone.sets().map(|set| format!("{} {} {}", set.name, set.rtype, set.data[0])).collect();
+    shown.sort();
+    assert_eq!(shown, ["e. SOA ns.e. admin.e. 1 2 3 4 5", "kept.e. A 192.0.2.3", "www.e. A 192.0.2.9"]);
+    assert_eq!(zone.unavailable(), None);
+}
+
+#[test]
 fn a_new_base_and_soa_keep_the_nodes() {
     let mut zones = world::zones("e.", "@ 60 SOA ns admin 1 2 3 4 5\nwww 60 A 192.0.2.1");
     let sets = [one("@ 60 SOA ns admin 2 2 3 4 5"), one("www 60 A 192.0.2.7"), one("new 60 A 192.0.2.8")];

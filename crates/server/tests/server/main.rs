@@ -7,6 +7,7 @@
 mod client;
 mod live;
 mod lookup;
+mod model;
 mod properties;
 mod scenario;
 mod wire;

@@ -16,7 +16,7 @@ fn label() -> impl Strategy<Value = &'static str> {
     select(vec!["a", "b", "*", "sub", "WWW"])
 }
 
-fn name_below(origin: &'static str) -> impl Strategy<Value = String> {
+pub(crate) fn name_below(origin: &'static str) -> impl Strategy<Value = String> {
     vec(label(), 0..5).prop_map(move |labels| [labels, vec![origin]].concat().join("."))
 }
 
@@ -25,7 +25,7 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 /// The lines of a random zone `e.`: mostly addresses, with aliases, cuts and DNAMEs among them.
-fn zone() -> impl Strategy<Value = Vec<String>> {
+pub(crate) fn zone() -> impl Strategy<Value = Vec<String>> {
     vec(record(), 0..14)
 }
 
@@ -55,7 +55,7 @@ fn ask() -> impl Strategy<Value = Ask> {
     })
 }
 
-fn put(lines: &[String], put_zone: fn(&mut Zones, &Name, &[String])) -> Zones {
+pub(crate) fn put(lines: &[String], put_zone: fn(&mut Zones, &Name, &[String])) -> Zones {
     let mut zones = Zones::new();
     let lines = [&[SOA.to_owned()], lines].concat();
     put_zone(&mut zones, &"e.".parse().unwrap(), &lines);
@@ -185,7 +185,7 @@ fn question_length(octets: &[u8]) -> usize {
     at + 5
 }
 
-fn sets(lines: &[String]) -> Vec<RecordSet> {
+pub(crate) fn sets(lines: &[String]) -> Vec<RecordSet> {
     world::sets(&"e.".parse().unwrap(), lines)
 }
 
