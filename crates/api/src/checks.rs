@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dns::Name;
+use dns::{Name, NameError};
 
 use crate::Problem;
 use crate::pattern::Pattern;
@@ -50,9 +50,18 @@ impl Checks {
         }
     }
 
-    /// The text must be a domain name, which is returned.
+    /// The text must be a full domain name, which is returned.
     pub(crate) fn name(&mut self, field: &str, text: &str) -> Option<Name> {
-        match Name::parse(text) {
+        self.parsed(field, text, Name::parse(text))
+    }
+
+    /// The text must be a domain name that may be relative to a zone, and may be `@`.
+    pub(crate) fn relative_name(&mut self, field: &str, text: &str) -> Option<Name> {
+        self.parsed(field, text, Name::parse_relative(text, &Name::root()))
+    }
+
+    fn parsed(&mut self, field: &str, text: &str, name: Result<Name, NameError>) -> Option<Name> {
+        match name {
             Ok(name) => Some(name),
             Err(error) => {
                 self.refuse(field, text, format!("is not a domain name: {error}"));

@@ -239,9 +239,6 @@ impl Body for DNSRecordSpec {
 
 impl DNSRecordSpec {
     fn check_name(&self, checks: &mut Checks) {
-        if self.domain == "@" {
-            return checks.refuse("spec.domain", "@", "is not a domain: write it out, such as `example.com`");
-        }
         let Some(domain) = checks.name("spec.domain", &self.domain) else { return };
         checks.require(
             !domain.is_wildcard(),
@@ -304,15 +301,7 @@ impl DNSRecordSpec {
                     checks.refuse(field, "", error.to_string());
                 }
             }
-            _ => check_target(field, value, checks),
+            _ => drop(checks.name(field, value)),
         }
     }
-}
-
-/// A value that is a name must be one, and `@` says nothing on this side.
-fn check_target(field: &str, value: &str, checks: &mut Checks) {
-    if value == "@" {
-        return checks.refuse(field, value, "is not a name: write the full name");
-    }
-    checks.name(field, value);
 }

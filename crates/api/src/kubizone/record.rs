@@ -108,7 +108,7 @@ impl Body for RecordSpec {
             let message = "stands for the zone, and none is named: add a zoneRef or write the full name";
             checks.refuse("spec.domainName", "@", message);
         } else {
-            checks.name("spec.domainName", &self.domain_name);
+            checks.relative_name("spec.domainName", &self.domain_name);
         }
         if let Some(reference) = &self.zone_ref {
             reference.check("spec.zoneRef", &mut checks);

@@ -276,7 +276,7 @@ impl ZoneSpec {
 
     fn check_authority(&self, checks: &mut Checks) {
         for (index, server) in self.name_servers.iter().enumerate() {
-            checks.name(&format!("spec.nameServers[{index}]"), server);
+            checks.relative_name(&format!("spec.nameServers[{index}]"), server);
         }
         if let Some(admin) = &self.admin {
             check_admin(admin, checks);

@@ -218,10 +218,7 @@ impl Body for PlacementSpec {
 
     fn validate(&self, _: &Meta) -> Vec<Problem> {
         let mut checks = Checks::default();
-        match self.hostname.as_str() {
-            "@" => checks.refuse("spec.hostname", "@", "is not a name: write the full name"),
-            hostname => drop(checks.name("spec.hostname", hostname)),
-        }
+        checks.name("spec.hostname", &self.hostname);
         checks.ttl("spec.ttl", self.ttl);
         if let Some(class) = &self.dns_class_ref {
             class.check("spec.dnsClassRef", &mut checks);

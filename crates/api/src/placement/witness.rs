@@ -23,7 +23,7 @@ use crate::{Duration, SecretRef};
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Witness {
-    /// An etcd.
+    /// An etcd outside the clusters, such as one that a third site runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub etcd: Option<EtcdWitness>,
     /// A Lease in another cluster.

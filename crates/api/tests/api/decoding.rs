@@ -1,0 +1,182 @@
+//! Decoding: strictness for our kinds, indulgence for others, defaults, secrets.
+
+use api::{Kind, Lookup, Object, Spec, decode, manifest};
+use rstest::rstest;
+use serde_json::json;
+
+fn from_yaml(kind: Kind, yaml: &str) -> Result<Object, String> {
+    serde_saphyr::with_deserializer_from_str(yaml, |yaml| decode(kind, yaml))
+        .map_err(|error| error.to_string())
+}
+
+const IDENTITY: &str = "\
+apiVersion: cluster.router.io/v1alpha1
+kind: ClusterIdentity
+metadata: {name: cluster-identity}
+spec:
+  region: weu
+  cluster: aks01
+  domain: example.org
+  environmentLetter: p
+";
+
+#[test]
+fn unknown_field_is_refused_with_line_and_column() {
+    let error = from_yaml(Kind::ClusterIdentity, &format!("{IDENTITY}  regoin: neu\n")).unwrap_err();
+    assert!(error.contains("regoin") && error.contains("line 9") && error.contains("column 3"), "{error}");
+}
+
+#[test]
+fn unknown_field_is_refused_below_the_spec_and_beside_it() {
+    let controller = json!({
+        "apiVersion": "cluster.router.io/v1alpha1", "kind": "DNSConfiguration", "metadata": {"name": "dns-config"},
+        "spec": {"externalDNSControllers": [{"name": "a", "region": "weu", "zone": "x"}]},
+    });
+    assert!(decode(Kind::DNSConfiguration, controller).unwrap_err().to_string().contains("zone"));
+    let beside = format!("{IDENTITY}data: {{}}\n");
+    assert!(from_yaml(Kind::ClusterIdentity, &beside).unwrap_err().contains("data"));
+    let metadata = IDENTITY.replace("{name: cluster-identity}", "{name: cluster-identity, label: {}}");
+    assert!(from_yaml(Kind::ClusterIdentity, &metadata).unwrap_err().contains("label"));
+}
+
+#[test]
+fn wrong_type_is_refused_with_line_and_column() {
+    let error = from_yaml(Kind::ClusterIdentity, &IDENTITY.replace("weu", "[weu]")).unwrap_err();
+    assert!(error.contains("line 5") && error.contains("column"), "{error}");
+}
+
+#[test]
+fn missing_field_is_refused_by_name() {
+    let error = from_yaml(Kind::ClusterIdentity, &IDENTITY.replace("  region: weu\n", "")).unwrap_err();
+    assert!(error.contains("region"), "{error}");
+}
+
+#[test]
+fn what_an_api_server_adds_to_metadata_is_taken() {
+    let metadata = "{name: cluster-identity, uid: u-1, generation: 3, resourceVersion: '7', selfLink: /x,
+        creationTimestamp: 2025-01-02T03:04:05Z, managedFields: [{manager: x}], labels: {a: b},
+        ownerReferences: [{apiVersion: v1, kind: Node, name: n, uid: u-2, controller: true, blockOwnerDeletion: true}]}";
+    let object =
+        from_yaml(Kind::ClusterIdentity, &IDENTITY.replace("{name: cluster-identity}", metadata)).unwrap();
+    assert_eq!(object.meta.uid.as_deref(), Some("u-1"));
+    assert_eq!(object.meta.generation, Some(3));
+    assert_eq!(object.meta.created.unwrap().to_string(), "2025-01-02T03:04:05Z");
+    assert_eq!(object.meta.owners[0].controller, Some(true));
+    assert_eq!(decode(Kind::ClusterIdentity, manifest(&object)).unwrap(), object);
+}
+
+#[test]
+fn creation_timestamp_may_be_null() {
+    let yaml =
+        IDENTITY.replace("{name: cluster-identity}", "{name: cluster-identity, creationTimestamp: null}");
+    assert_eq!(from_yaml(Kind::ClusterIdentity, &yaml).unwrap().meta.created, None);
+}
+
+#[test]
+fn null_is_unset_as_it_is_for_an_api_server() {
+    let object = from_yaml(Kind::ClusterIdentity, &format!("{IDENTITY}  adoptsRegions:\n")).unwrap();
+    let Spec::ClusterIdentity(identity) = object.spec else { panic!() };
+    assert!(identity.adopts_regions.is_empty());
+}
+
+#[test]
+fn namespace_is_default_where_none_is_named_and_empty_for_cluster_scoped_kinds() {
+    let zone = json!({"apiVersion": "kubi.zone/v1alpha1", "kind": "Zone", "metadata": {"name": "z"}, "spec": {"domainName": "example.org"}});
+    assert_eq!(&*decode(Kind::Zone, zone).unwrap().meta.namespace, "default");
+    let identity = IDENTITY.replace("{name: cluster-identity}", "{name: cluster-identity, namespace: x}");
+    assert_eq!(&*from_yaml(Kind::ClusterIdentity, &identity).unwrap().meta.namespace, "");
+}
+
+#[test]
+fn only_the_serial_of_a_zones_status_is_read() {
+    let zone = json!({
+        "apiVersion": "kubi.zone/v1alpha1", "kind": "Zone", "metadata": {"name": "z", "namespace": "n"},
+        "spec": {"domainName": "example.org"}, "status": {"serial": 2025010203, "fqdn": 7, "whatever": []},
+    });
+    assert_eq!(decode(Kind::Zone, zone).unwrap().serial, Some(2_025_010_203));
+    let identity = format!("{IDENTITY}status: {{phase: Nonsense, serial: 5}}\n");
+    assert_eq!(from_yaml(Kind::ClusterIdentity, &identity).unwrap().serial, None);
+}
+
+#[test]
+fn defaults_are_filled_in() {
+    let zone = json!({"apiVersion": "", "kind": "", "metadata": {"name": "z"}, "spec": {"domainName": "example.org"}});
+    let Spec::Zone(zone) = decode(Kind::Zone, zone).unwrap().spec else { panic!() };
+    assert_eq!((zone.ttl, zone.refresh, zone.retry), (360, 86_400, 7_200));
+    assert_eq!((zone.expire, zone.negative_response_cache), (3_600_000, 360));
+    let route = json!({"apiVersion": "", "kind": "", "metadata": {"name": "r"}, "spec": {
+        "serviceName": "api", "gatewayName": "g", "environment": "prod", "application": "a"}});
+    let Spec::ServiceRoute(route) = decode(Kind::ServiceRoute, route).unwrap().spec else { panic!() };
+    assert_eq!(&*route.gateway_namespace, "istio-system");
+}
+
+#[test]
+fn empty_source_is_unset() {
+    let policy = json!({"apiVersion": "", "kind": "", "metadata": {"name": "p"}, "spec": {
+        "mode": "Active", "sourceRegion": "", "sourceCluster": ""}});
+    let Spec::DNSPolicy(policy) = decode(Kind::DNSPolicy, policy).unwrap().spec else { panic!() };
+    assert_eq!((policy.source_region(), policy.source_cluster()), (None, None));
+}
+
+#[test]
+fn debug_hides_secrets() {
+    let class = json!({"apiVersion": "", "kind": "", "metadata": {"name": "c"}, "spec": {
+        "server": "https://dns.example.org", "hmacAuth": {"secret": "swordfish"}}});
+    let object = decode(Kind::DNSClass, class).unwrap();
+    assert!(!format!("{object:?} {object:#?}").contains("swordfish"));
+    assert_eq!(manifest(&object)["spec"]["hmacAuth"]["secret"], "swordfish");
+}
+
+#[test]
+fn service_is_read_from_spec_and_status_and_the_rest_is_ignored() {
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "lb", "namespace": "n", "strange": 1},
+        "spec": {"type": "LoadBalancer", "ports": [{"port": 443}]},
+        "status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1", "ipMode": "VIP"}, {"hostname": "lb.example.net"}]}},
+    });
+    let object = decode(Kind::Service, service).unwrap();
+    let Spec::Service(service) = &object.spec else { panic!() };
+    assert!(service.load_balancer);
+    assert_eq!(service.ingress[0].ip.as_deref(), Some("192.0.2.1"));
+    assert_eq!(service.ingress[1].hostname.as_deref(), Some("lb.example.net"));
+    assert_eq!(decode(Kind::Service, manifest(&object)).unwrap(), object);
+}
+
+#[test]
+fn service_without_a_load_balancer_has_no_addresses() {
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "status": {"loadBalancer": {}}});
+    let Spec::Service(service) = decode(Kind::Service, service).unwrap().spec else { panic!() };
+    assert!(!service.load_balancer && service.ingress.is_empty());
+}
+
+#[test]
+fn dns_endpoint_is_read_and_written_as_external_dns_has_it() {
+    let endpoint = json!({
+        "apiVersion": "externaldns.k8s.io/v1alpha1", "kind": "DNSEndpoint", "metadata": {"name": "e", "namespace": "n"},
+        "spec": {"endpoints": [{"dnsName": "a.example.org", "recordType": "A", "recordTTL": 60, "targets": ["192.0.2.1"],
+            "setIdentifier": "x", "labels": {"owner": "me"}, "providerSpecific": [{"name": "weight", "value": "1"}]}]},
+    });
+    let object = decode(Kind::DNSEndpoint, endpoint.clone()).unwrap();
+    assert_eq!(manifest(&object), endpoint);
+}
+
+#[rstest]
+#[case("cluster.router.io/v1alpha1", "ClusterIdentity", Lookup::Known(Kind::ClusterIdentity))]
+#[case("routing.router.io/v1alpha1", "DNSPolicy", Lookup::Known(Kind::DNSPolicy))]
+#[case("kuadrant.io/v1alpha1", "DNSPolicy", Lookup::Known(Kind::KuadrantDNSPolicy))]
+#[case("v1", "Service", Lookup::Known(Kind::Service))]
+#[case("v1", "ConfigMap", Lookup::Foreign)]
+#[case("networking.istio.io/v1", "Gateway", Lookup::Foreign)]
+#[case("externaldns.k8s.io/v1alpha1", "DNSRecord", Lookup::Foreign)]
+fn lookup_finds_the_kind(#[case] api_version: &str, #[case] kind: &str, #[case] expected: Lookup) {
+    assert_eq!(Kind::lookup(api_version, kind), expected);
+}
+
+#[rstest]
+#[case::unknown_kind("kubi.zone/v1alpha1", "Zoen")]
+#[case::wrong_version("kubi.zone/v1", "Zone")]
+#[case::no_version("kubi.zone/", "Zone")]
+fn lookup_refuses_what_our_groups_do_not_have(#[case] api_version: &str, #[case] kind: &str) {
+    let known = vec!["kubi.zone/v1alpha1 Zone", "kubi.zone/v1alpha1 Record"];
+    assert_eq!(Kind::lookup(api_version, kind), Lookup::UnknownInOurGroup { known });
+}
