@@ -167,8 +167,9 @@ impl Source {
             return if swapped { Concern::Walk } else { Concern::None };
         }
         let clusters = self.clusters.iter().enumerate();
-        let found: Vec<(usize, FileKey)> =
-            clusters.flat_map(|(index, c)| c.files_at(path).into_iter().map(move |key| (index, key))).collect();
+        let found: Vec<(usize, FileKey)> = clusters
+            .flat_map(|(index, c)| c.files_at(path).into_iter().map(move |key| (index, key)))
+            .collect();
         match found.is_empty() {
             false if path.is_file() => Concern::Files(found),
             true if FileKind::of(path).is_none() && !self.is_directory(path) => Concern::None,

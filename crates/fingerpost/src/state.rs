@@ -106,7 +106,8 @@ impl StateDir {
     /// The last good content of every source file of one folder, by path: for a folder that is
     /// not there.
     pub fn load_folder(&self, cluster: &str, folder: &str) -> Vec<SavedFile> {
-        let mut found: Vec<SavedFile> = self.saved_files().into_iter().filter_map(|path| self.load_file_at(&path)).collect();
+        let mut found: Vec<SavedFile> =
+            self.saved_files().into_iter().filter_map(|path| self.load_file_at(&path)).collect();
         found.retain(|saved| saved.key.cluster == cluster && saved.key.folder == folder);
         found.sort_by(|a, b| a.key.cmp(&b.key));
         found
@@ -116,7 +117,9 @@ impl StateDir {
     pub fn save_file(&self, saved: &SavedFile) {
         match saved.to_bytes() {
             Ok(bytes) => self.writer.write(Path::new(FILES).join(saved.key.file_name()), bytes),
-            Err(error) => self.troubles.add(format!("the state of {} cannot be kept: {error}", saved.key.path)),
+            Err(error) => {
+                self.troubles.add(format!("the state of {} cannot be kept: {error}", saved.key.path))
+            }
         }
     }
 
@@ -152,7 +155,8 @@ impl StateDir {
     /// The compiled zones as last saved; a zone that cannot be read is left out and reported.
     pub fn load_zones(&self) -> SavedZones {
         let index = self.load(&self.root.join(zones::INDEX), zones::parse_index).unwrap_or_default();
-        let blob = |hash: &String| self.load(&self.root.join(zones::BLOBS).join(hash), |bytes| Some(bytes.to_vec()));
+        let blob =
+            |hash: &String| self.load(&self.root.join(zones::BLOBS).join(hash), |bytes| Some(bytes.to_vec()));
         index.into_iter().map(|(view, hashes)| (view, hashes.iter().filter_map(blob).collect())).collect()
     }
 

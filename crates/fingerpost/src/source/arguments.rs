@@ -75,7 +75,11 @@ fn split(argument: &str) -> Result<(&str, PathBuf), ArgumentError> {
 
 fn is_cluster_name(name: &str) -> bool {
     let label = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    !name.is_empty() && name.len() <= 63 && name.chars().all(label) && !name.starts_with('-') && !name.ends_with('-')
+    !name.is_empty()
+        && name.len() <= 63
+        && name.chars().all(label)
+        && !name.starts_with('-')
+        && !name.ends_with('-')
 }
 
 #[cfg(test)]
@@ -88,7 +92,8 @@ mod tests {
     fn printed(arguments: &str) -> String {
         let arguments: Vec<&str> = arguments.split(' ').collect();
         let clusters = ClusterFolders::parse(&arguments).unwrap();
-        let folders = |c: &ClusterFolders| c.folders.iter().map(|f| f.display().to_string()).collect::<Vec<_>>();
+        let folders =
+            |c: &ClusterFolders| c.folders.iter().map(|f| f.display().to_string()).collect::<Vec<_>>();
         clusters.iter().map(|c| format!("{}:{}", c.name, folders(c).join("+"))).collect::<Vec<_>>().join(" ")
     }
 

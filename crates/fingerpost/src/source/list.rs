@@ -1,7 +1,7 @@
 //! The items of a `kind: List`, each decoded on its own.
 //!
 //! A decoder stops at the first fault, so the list is read again without the item at fault, until
-//! the others are through.
+//! the others are through. A key given twice cannot be passed over in this way: it refuses the list.
 
 use std::cell::Cell;
 use std::fmt;

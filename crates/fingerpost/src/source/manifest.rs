@@ -66,14 +66,25 @@ impl Manifests {
     fn declare(&mut self, object: Object, line: u32, column: u32) {
         let reference = reference(&object);
         if reference.name.is_empty() {
-            return self.refuse(Trouble::refused(line, column, "metadata.name is empty: give the object a name"));
+            return self.refuse(Trouble::refused(
+                line,
+                column,
+                "metadata.name is empty: give the object a name",
+            ));
         }
         let valid = api::validate(&object).is_empty();
         let body = if valid { Body::Valid(Arc::new(object)) } else { Body::Invalid(Arc::new(object)) };
         self.declared.push(Declared { reference, line, column, body });
     }
 
-    fn declare_broken(&mut self, label: &str, fault: Fault, head: &Head, kind: Kind, (line, column): (u32, u32)) {
+    fn declare_broken(
+        &mut self,
+        label: &str,
+        fault: Fault,
+        head: &Head,
+        kind: Kind,
+        (line, column): (u32, u32),
+    ) {
         let Some(reference) = head.reference(kind) else {
             let (line, column) = (fault.line, fault.column);
             let message = format!("a {} without metadata.name: give the object a name", kind.kind());
@@ -133,7 +144,12 @@ fn read_one(label: &str, document: Document<'_>, head: &Head, manifests: &mut Ma
     }
 }
 
-fn read_list(label: &str, document: Document<'_>, items: &[Value], manifests: &mut Manifests) -> Result<(), Fault> {
+fn read_list(
+    label: &str,
+    document: Document<'_>,
+    items: &[Value],
+    manifests: &mut Manifests,
+) -> Result<(), Fault> {
     let heads: Vec<Head> = items.iter().map(Head::of).collect();
     let places = list::places(document)?;
     let kinds: Vec<Option<Kind>> =

@@ -164,7 +164,8 @@ mod tests {
 
     #[test]
     fn hidden_files_and_editor_droppings_are_passed_over() {
-        let folder = folder(&["a.yaml", ".a.yaml", ".#a.yaml", "a.yaml~", ".a.yaml.swp", "#a.yaml#", ".git/b.yaml"]);
+        let folder =
+            folder(&["a.yaml", ".a.yaml", ".#a.yaml", "a.yaml~", ".a.yaml.swp", "#a.yaml#", ".git/b.yaml"]);
         assert_eq!(listed(&folder), ["a.yaml"]);
     }
 

@@ -215,7 +215,11 @@ impl Watching {
         self.unwatched.retain(|path, _| wanted.contains_key(path));
         let new = wanted.into_iter().filter(|(path, _)| !self.watched.contains_key(path));
         let new: Vec<_> = new.filter(|(path, _)| !self.unwatched.contains_key(path)).collect();
-        new.into_iter().map(|(path, identity)| self.watch_directory(path, identity)).filter(|new| *new).count() > 0
+        new.into_iter()
+            .map(|(path, identity)| self.watch_directory(path, identity))
+            .filter(|new| *new)
+            .count()
+            > 0
     }
 
     fn watch_directory(&mut self, path: PathBuf, identity: (u64, u64)) -> bool {

@@ -40,9 +40,10 @@ where
     S: for<'de> DeserializeSeed<'de, Value = T>,
 {
     let mut track = Track::new();
-    let result = serde_saphyr::with_deserializer_from_str_with_options(document.text, options, |deserializer| {
-        seed.deserialize(serde_path_to_error::Deserializer::new(deserializer, &mut track))
-    });
+    let result =
+        serde_saphyr::with_deserializer_from_str_with_options(document.text, options, |deserializer| {
+            seed.deserialize(serde_path_to_error::Deserializer::new(deserializer, &mut track))
+        });
     result.map_err(|error| fault(&error, &track.path().to_string(), document))
 }
 
@@ -106,8 +107,8 @@ pub(super) fn fault(error: &Error, path: &str, document: Document<'_>) -> Fault 
 /// A wrong type reads on from the value: "`soon` is not a valid u32".
 fn in_words(message: String, written: impl FnOnce() -> String) -> (String, String) {
     match message.strip_prefix("invalid ") {
-        Some(wanted) => (written(), format!("is not a valid {wanted}")),
-        None => (String::new(), message),
+        Some(wanted) if !wanted.contains(' ') => (written(), format!("is not a valid {wanted}")),
+        _ => (String::new(), message),
     }
 }
 

@@ -54,14 +54,24 @@ pub(super) fn read(place: Place<'_>, label: &str, text: &str) -> ZoneReading {
         let path = target(place, including, written)?;
         let full = place.root.join(&path);
         includes.push(Include { stamp: stamp_of(&full), path: path.clone() });
-        Ok(Included { text: text_of(place.root, &full)?, path: format!("{}{}", place.prefix, path.display()) })
+        Ok(Included {
+            text: text_of(place.root, &full)?,
+            path: format!("{}{}", place.prefix, path.display()),
+        })
     };
     let zone = match dns::read_zone(label, text, &mut include) {
         Ok(read) => {
-            let note = |r: dns::Remark| FileNote { path: r.path, line: r.line, column: r.column, message: r.message };
+            let note = |r: dns::Remark| FileNote {
+                path: r.path,
+                line: r.line,
+                column: r.column,
+                message: r.message,
+            };
             Ok((Arc::new(read.zone), read.remarks.into_iter().map(note).collect()))
         }
-        Err(e) => Err((e.origin, FileNote { path: e.path, line: e.line, column: e.column, message: e.message })),
+        Err(e) => {
+            Err((e.origin, FileNote { path: e.path, line: e.line, column: e.column, message: e.message }))
+        }
     };
     ZoneReading { zone, includes }
 }

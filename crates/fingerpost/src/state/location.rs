@@ -16,7 +16,8 @@ pub fn default_location(clusters: &[ClusterFolders]) -> Option<PathBuf> {
 fn location(state: Option<OsString>, home: Option<OsString>, clusters: &[ClusterFolders]) -> Option<PathBuf> {
     // A relative XDG path is to be ignored, says the specification.
     let given = state.map(PathBuf::from).filter(|path| path.is_absolute());
-    let usual = || home.map(PathBuf::from).filter(|path| path.is_absolute()).map(|home| home.join(".local/state"));
+    let usual =
+        || home.map(PathBuf::from).filter(|path| path.is_absolute()).map(|home| home.join(".local/state"));
     given.or_else(usual).map(|base| base.join("fingerpost").join(key(clusters)))
 }
 
@@ -56,8 +57,12 @@ mod tests {
     #[test]
     fn the_users_state_directory_comes_first_then_the_home() {
         let clusters = clusters(&["/nowhere/a"]);
-        assert!(location(Some("/x".into()), Some("/h".into()), &clusters).unwrap().starts_with("/x/fingerpost"));
-        assert!(location(None, Some("/h".into()), &clusters).unwrap().starts_with("/h/.local/state/fingerpost"));
+        assert!(
+            location(Some("/x".into()), Some("/h".into()), &clusters).unwrap().starts_with("/x/fingerpost")
+        );
+        assert!(
+            location(None, Some("/h".into()), &clusters).unwrap().starts_with("/h/.local/state/fingerpost")
+        );
         assert!(location(Some("relative".into()), Some("/h".into()), &clusters).unwrap().starts_with("/h"));
         assert_eq!(location(None, None, &clusters), None);
     }

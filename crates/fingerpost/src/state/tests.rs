@@ -16,8 +16,10 @@ fn serials(serial: u32) -> BTreeMap<Name, SavedSerial> {
 }
 
 fn files_in(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     names
 }
@@ -142,7 +144,8 @@ fn saving_the_same_again_writes_nothing() {
         state.save_serials(&serials(1));
         state.flush();
         let zone = folder.path().join(zones::BLOBS).join(&files_in(&folder.path().join(zones::BLOBS))[0]);
-        let paths = [stored_file(&state), folder.path().join(SERIALS), folder.path().join(zones::INDEX), zone];
+        let paths =
+            [stored_file(&state), folder.path().join(SERIALS), folder.path().join(zones::INDEX), zone];
         paths.map(|path| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap()))
     };
     assert_eq!(save(), save());

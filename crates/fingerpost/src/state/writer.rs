@@ -110,7 +110,9 @@ fn apply(root: &Path, batch: &Batch, troubles: &Troubles) {
     let mut touched = BTreeSet::new();
     for (name, content) in &batch.files {
         let path = root.join(name);
-        report(replace(&path, content.as_deref()).map(|()| touched.extend(path.parent().map(Path::to_owned))));
+        report(
+            replace(&path, content.as_deref()).map(|()| touched.extend(path.parent().map(Path::to_owned))),
+        );
     }
     touched.iter().for_each(|directory| report(sealed::sync_directory(directory)));
     report(batch.zones.as_ref().map_or(Ok(()), |saved| zones::write(root, saved)));

@@ -13,7 +13,11 @@ use crate::state::{SavedContent, SavedFile, StateDir};
 
 impl Cluster {
     /// The changes of a reading: zone files as they were read, objects by their difference.
-    pub(in super::super) fn finish(&mut self, mut batch: Batch, circumstances: Circumstances<'_>) -> Vec<Change> {
+    pub(in super::super) fn finish(
+        &mut self,
+        mut batch: Batch,
+        circumstances: Circumstances<'_>,
+    ) -> Vec<Change> {
         let mut changes = std::mem::take(&mut batch.changes);
         for (object, before) in std::mem::take(&mut batch.before) {
             let after = self.body(&object).cloned();
@@ -98,7 +102,8 @@ impl Cluster {
                 add(folder.path.clone(), EMPTY.to_owned(), Severity::Remark);
             }
             for (path, why) in &folder.unread {
-                let message = format!("the directory cannot be read ({why}): what it last held stays in force");
+                let message =
+                    format!("the directory cannot be read ({why}): what it last held stays in force");
                 add(folder.path.join(path), message, Severity::Refused);
             }
         }
@@ -136,7 +141,8 @@ impl Cluster {
     }
 }
 
-const EMPTY: &str = "the folder has nothing to serve: put manifests (.yaml, .yml, .json) or zone files (.zone) there";
+const EMPTY: &str =
+    "the folder has nothing to serve: put manifests (.yaml, .yml, .json) or zone files (.zone) there";
 
 impl File {
     fn all_troubles(&self) -> impl Iterator<Item = &Trouble> {

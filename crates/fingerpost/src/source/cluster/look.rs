@@ -20,7 +20,12 @@ use crate::state::{SavedContent, SavedFile};
 impl Cluster {
     /// Reads a file and takes what it says. Whatever cannot be read or makes no sense leaves its
     /// last good content in force: the one in memory, or at first sight the one on disk.
-    pub(in super::super) fn look(&mut self, key: &FileKey, circumstances: Circumstances<'_>, batch: &mut Batch) {
+    pub(in super::super) fn look(
+        &mut self,
+        key: &FileKey,
+        circumstances: Circumstances<'_>,
+        batch: &mut Batch,
+    ) {
         let first = !self.files.contains_key(key);
         let path = self.folders[key.folder].absolute.join(&key.path);
         let good = match settled::read(&path) {
@@ -154,7 +159,8 @@ impl Cluster {
         batch: &mut Batch,
     ) -> bool {
         let absolute = self.folders[folder].absolute.display().to_string();
-        let saved = circumstances.state.map(|state| state.load_folder(&self.name, &absolute)).unwrap_or_default();
+        let saved =
+            circumstances.state.map(|state| state.load_folder(&self.name, &absolute)).unwrap_or_default();
         let any = !saved.is_empty();
         for saved in saved {
             let key = FileKey { folder, path: Arc::from(std::path::Path::new(&saved.key.path)) };

@@ -1,0 +1,126 @@
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+/// Reads once as a process of its own.
+fn run(world: &World) -> Vec<String> {
+    told(&world.source_with_state().read())
+}
+
+#[test]
+fn a_file_that_broke_while_nobody_watched_has_its_last_content() {
+    let world = World::new(&[("a.yaml", &(record("a", "192.0.2.1") + &record("b", "192.0.2.2")))]);
+    run(&world);
+    world.write("a.yaml", "kind: [\n");
+    let reading = world.source_with_state().read();
+    assert_eq!(told(&reading), ["put a=192.0.2.1", "put b=192.0.2.2"]);
+    assert_eq!(reading.problems.len(), 1);
+    assert_eq!(run(&world), ["put a=192.0.2.1", "put b=192.0.2.2"], "and after every further restart");
+}
+
+#[test]
+fn an_object_that_broke_while_nobody_watched_has_its_last_valid_version_first() {
+    let world = World::new(&[("a.yaml", &record("a", "192.0.2.1"))]);
+    run(&world);
+    world.write("a.yaml", &(broken_record("a") + &record("b", "192.0.2.2")));
+    assert_eq!(run(&world), ["put a=192.0.2.1", "broken a", "put b=192.0.2.2"]);
+    assert_eq!(run(&world), ["put a=192.0.2.1", "broken a", "put b=192.0.2.2"]);
+}
+
+#[test]
+fn an_object_that_broke_before_the_restart_has_its_last_valid_version() {
+    let world = World::new(&[("a.yaml", &record("a", "192.0.2.1"))]);
+    let mut source = world.source_with_state();
+    source.read();
+    world.write("a.yaml", &record("a", "192.0.2.2"));
+    source.read();
+    world.write("a.yaml", &invalid_record("a"));
+    assert_eq!(told(&source.read()), ["put a=not-an-address"]);
+    drop(source);
+    assert_eq!(run(&world), ["put a=192.0.2.2", "put a=not-an-address"]);
+    world.write("a.yaml", "kind: [\n");
+    assert_eq!(run(&world), ["put a=192.0.2.2", "put a=not-an-address"]);
+}
+
+#[test]
+fn a_healed_object_forgets_its_last_valid_version() {
+    let world = World::new(&[("a.yaml", &record("a", "192.0.2.1"))]);
+    run(&world);
+    world.write("a.yaml", &broken_record("a"));
+    run(&world);
+    world.write("a.yaml", &record("a", "192.0.2.3"));
+    assert_eq!(run(&world), ["put a=192.0.2.3"]);
+    world.write("a.yaml", &broken_record("a"));
+    assert_eq!(run(&world), ["put a=192.0.2.3", "broken a"]);
+}
+
+#[test]
+fn a_kind_misspelt_while_nobody_watched_deletes_nothing() {
+    let both = record("a", "192.0.2.1") + &record("b", "192.0.2.2");
+    let world = World::new(&[("a.yaml", &both)]);
+    run(&world);
+    world.write("a.yaml", &both.replacen("kind: Record", "kind: Recrod", 1));
+    assert_eq!(run(&world), ["put a=192.0.2.1", "put b=192.0.2.2"]);
+    assert_eq!(run(&world), ["put a=192.0.2.1", "put b=192.0.2.2"]);
+}
+
+#[test]
+fn a_file_deleted_while_nobody_watched_is_gone() {
+    let world = World::new(&[("a.yaml", &record("a", "192.0.2.1")), ("b.yaml", &record("b", "192.0.2.2"))]);
+    run(&world);
+    world.remove("a.yaml");
+    assert_eq!(run(&world), ["put b=192.0.2.2"]);
+    symlink("a.yaml", world.root().join("a.yaml")).unwrap();
+    assert_eq!(run(&world), ["put b=192.0.2.2"], "its state went with it");
+}
+
+#[test]
+fn a_folder_that_is_gone_at_the_start_has_its_last_content() {
+    let zone = "@ 60 IN SOA ns host 1 2 3 4 5\n@ 60 IN NS ns.example.net.\n";
+    let world = World::new(&[("dns/a.yaml", &record("a", "192.0.2.1")), ("dns/example.org.zone", zone)]);
+    let folder = world.root().join("dns");
+    let clusters = ClusterFolders::parse(&[folder.to_str().unwrap()]).unwrap();
+    let source = || Source::new(&clusters).with_state(Arc::new(StateDir::open(world.state.path()).unwrap()));
+    source().read();
+    fs::rename(&folder, world.root().join("away")).unwrap();
+    let mut later = source();
+    let reading = later.read();
+    assert_eq!(told(&reading), ["file example.org.zone 2", "put a=192.0.2.1"]);
+    assert!(reading.problems[0].message.contains("the folder cannot be read"));
+    fs::rename(world.root().join("away"), &folder).unwrap();
+    fs::write(folder.join("a.yaml"), record("a", "192.0.2.9")).unwrap();
+    let reading = later.read();
+    assert!(
+        told(&reading).contains(&"put a=192.0.2.9".to_owned()) && reading.problems.is_empty(),
+        "{reading:?}"
+    );
+}
+
+#[test]
+fn a_zone_file_that_broke_while_nobody_watched_has_its_last_content_first() {
+    let zone = "@ 60 IN SOA ns host 1 2 3 4 5\n@ 60 IN NS ns.example.net.\n$INCLUDE more.inc\n";
+    let world = World::new(&[("example.org.zone", zone), ("more.inc", "www 60 IN A 192.0.2.1\n")]);
+    assert_eq!(run(&world), ["file example.org.zone 3"]);
+    world.remove("more.inc");
+    assert_eq!(run(&world), ["file example.org.zone 3", "broken file example.org.zone example.org."]);
+}
+
+#[test]
+fn without_a_state_directory_a_broken_file_has_nothing() {
+    let world = World::new(&[("a.yaml", "kind: [\n")]);
+    assert!(told(&world.source().read()).is_empty());
+}
+
+#[test]
+fn a_torn_state_is_reported_and_the_folder_is_read_all_the_same() {
+    let world = World::new(&[("a.yaml", &record("a", "192.0.2.1"))]);
+    run(&world);
+    for entry in fs::read_dir(world.state.path().join("file")).unwrap() {
+        fs::write(entry.unwrap().path(), "torn").unwrap();
+    }
+    world.write("a.yaml", &(broken_record("a") + &record("b", "192.0.2.2")));
+    let state = Arc::new(StateDir::open(world.state.path()).unwrap());
+    let reading = world.source().with_state(state.clone()).read();
+    assert_eq!(told(&reading), ["broken a", "put b=192.0.2.2"]);
+    assert_eq!(state.take_problems().len(), 1);
+}
