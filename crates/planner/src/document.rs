@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::input::{Change, SavedSerial};
+use crate::children::ChildRef;
 use crate::place::{Place, Scope};
 use crate::{Planner, ViewInfo, ZoneInfo};
 
@@ -249,7 +250,7 @@ fn record_sets(planner: &Planner, zone: &ZoneInfo) -> Vec<DocumentRecordSet> {
 }
 
 fn children(planner: &Planner) -> Vec<DocumentObject> {
-    let of = |child| Some((planner.cluster_name(child.cluster), planner.child(&child)?));
+    let of = |child: ChildRef| Some((planner.cluster_name(child.cluster), planner.child(&child)?));
     sorted(planner.children().into_iter().filter_map(of))
 }
 

@@ -34,6 +34,8 @@ pub(crate) enum Index {
     Policies(ClusterId, Arc<str>),
     /// The Gateways that have a target postfix.
     Gateways(ClusterId, Box<str>),
+    /// The DNSClasses of all clusters.
+    Classes,
     /// The load balancers with an `istio` label, in one namespace or (`None`) in all.
     LoadBalancers(ClusterId, Option<Arc<str>>, Box<str>),
 }
@@ -43,6 +45,7 @@ impl Index {
     pub(crate) fn of(cluster: ClusterId, object: &Object) -> Vec<Index> {
         let namespace = || object.meta.namespace.clone();
         match &object.spec {
+            Spec::DNSClass(_) => vec![Index::Classes],
             Spec::DNSPolicy(_) => vec![Index::Policies(cluster, namespace())],
             Spec::Gateway(spec) => vec![Index::Gateways(cluster, (*spec.target_postfix).into())],
             Spec::Service(service) if is_load_balancer(service) => {

@@ -29,6 +29,9 @@ mod views;
 mod zone_state;
 mod zone_table;
 
+#[cfg(test)]
+mod tests;
+
 pub use children::{ChildKind, ChildRef};
 pub use delta::{ChangeKind, Delta, RecordChange};
 pub use input::{Change, ClusterId, FileNote, ObjectRef, SavedSerial};

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::dnsclass::Embedded;
-use api::{Kind, Spec};
+use api::Spec;
 
+use crate::facts::Index;
 use crate::input::ClusterId;
 use crate::place::Place;
 use crate::snapshot::Snapshot;
@@ -79,11 +80,14 @@ fn regions(snapshot: &Snapshot, clusters: usize) -> Vec<Place> {
     regions
 }
 
+/// The embedded classes; of two clusters' classes with one name the first cluster's counts.
 fn classes(snapshot: &Snapshot) -> Vec<ViewInfo> {
+    let classes = snapshot.indexed(&Index::Classes).filter_map(|(_, id)| snapshot.entry(id));
+    let mut classes: Vec<_> = classes.collect();
+    classes.sort_by_key(|entry| &entry.key);
     let mut seen = BTreeSet::new();
-    let classes = snapshot.entries().filter(|(_, entry)| entry.key.reference.kind == Kind::DNSClass);
     let mut views = Vec::new();
-    for (_, entry) in classes {
+    for entry in classes {
         let Some(Spec::DNSClass(spec)) = entry.object.as_ref().map(|object| &object.spec) else { continue };
         let name = &entry.key.reference.name;
         if let Some(embedded) = spec.embedded.as_ref().filter(|_| seen.insert(name.clone())) {

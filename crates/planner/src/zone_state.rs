@@ -168,9 +168,11 @@ impl ZoneState {
 
     /// How many records there are, the SOA included and each counted once over all views.
     pub(crate) fn entry_count(&self) -> u64 {
-        let holder = self.holder.as_ref();
-        let base = holder.and_then(|holder| holder.base.as_ref()).map(|base| base.len() as u64);
-        self.entries + base.unwrap_or(u64::from(self.soa.is_some()))
+        if self.soa.is_none() {
+            return 0;
+        }
+        let base = self.holder.as_ref().and_then(|holder| holder.base.as_ref());
+        self.entries + base.map_or(1, |base| base.len() as u64)
     }
 
     /// Moves the serial if the content moved, and makes the SOA; tells whether the SOA is new.

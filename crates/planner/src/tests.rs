@@ -1,0 +1,6 @@
+//! Tests that look inside: the incremental plan against the whole one.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod dump;
+mod incremental;
+mod world;

@@ -1,0 +1,108 @@
+//! A whole plan as text, so that two plans can be compared and a difference can be read.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use crate::{ChangeKind, Delta, Planner};
+
+/// Everything that a plan says, part by part.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Dump {
+    views: String,
+    zones: BTreeMap<String, String>,
+    nodes: BTreeMap<String, String>,
+    children: BTreeMap<String, String>,
+    statuses: BTreeMap<String, String>,
+    files: String,
+}
+
+pub(crate) fn dump(planner: &Planner) -> Dump {
+    let mut dump = Dump { views: format!("{:?}", planner.views()), ..Dump::default() };
+    dump.files = format!("{:?}", planner.file_notes());
+    for zone in planner.zones() {
+        dump.zones.insert(zone.origin.to_string(), zone_text(planner, &zone.origin));
+        for name in planner.nodes(&zone.origin) {
+            dump.nodes.insert(format!("{} {name}", zone.origin), format!("{:?}", planner.sets(&zone.origin, &name)));
+        }
+    }
+    for child in planner.children() {
+        dump.children.insert(format!("{child:?}"), planner.child(&child).unwrap().to_string());
+    }
+    for (cluster, reference) in planner.objects() {
+        let text = planner.document_of(cluster, &reference).unwrap().to_string();
+        dump.statuses.insert(format!("{cluster:?} {reference:?}"), text);
+    }
+    dump
+}
+
+fn zone_text(planner: &Planner, origin: &dns::Name) -> String {
+    let Some(zone) = planner.zone(origin) else { return String::new() };
+    let base = zone.base.as_ref().map(|base| base.content_hash());
+    format!("{:?} {:?} {:?} {:?} {} {}", zone.soa, base, zone.scope, zone.unavailable, zone.entry_count, zone.source)
+}
+
+impl Dump {
+    /// Follows a plan by its deltas alone, as a back-end does.
+    pub(crate) fn follow(&mut self, planner: &Planner, delta: &Delta) {
+        if delta.views {
+            self.views = format!("{:?}", planner.views());
+        }
+        self.files = format!("{:?}", planner.file_notes());
+        for origin in &delta.zones {
+            match planner.zone(origin) {
+                Some(_) => drop(self.zones.insert(origin.to_string(), zone_text(planner, origin))),
+                None => drop(self.zones.remove(&origin.to_string())),
+            }
+        }
+        for (origin, name) in &delta.nodes {
+            let sets = planner.sets(origin, name);
+            let key = format!("{origin} {name}");
+            if sets.is_empty() {
+                self.nodes.remove(&key);
+            } else {
+                self.nodes.insert(key, format!("{sets:?}"));
+            }
+        }
+        for (child, kind) in &delta.children {
+            let key = format!("{child:?}");
+            match kind {
+                ChangeKind::Removed => drop(self.children.remove(&key)),
+                _ => drop(self.children.insert(key, planner.child(child).unwrap().to_string())),
+            }
+        }
+        self.follow_statuses(planner, delta);
+    }
+
+    fn follow_statuses(&mut self, planner: &Planner, delta: &Delta) {
+        for (cluster, reference) in &delta.statuses {
+            if let Some(document) = planner.document_of(*cluster, reference) {
+                self.statuses.insert(format!("{cluster:?} {reference:?}"), document.to_string());
+            }
+        }
+        let alive = planner.objects();
+        self.statuses.retain(|key, _| alive.iter().any(|(cluster, one)| *key == format!("{cluster:?} {one:?}")));
+    }
+
+    /// The first places where two dumps differ.
+    pub(crate) fn differences(&self, other: &Dump) -> String {
+        let mut out = String::new();
+        for (what, one, two) in [("views", &self.views, &other.views), ("files", &self.files, &other.files)] {
+            if one != two {
+                writeln!(out, "{what}:\n  {one}\n  {two}").unwrap();
+            }
+        }
+        let parts = [
+            ("zone", &self.zones, &other.zones),
+            ("node", &self.nodes, &other.nodes),
+            ("child", &self.children, &other.children),
+            ("status", &self.statuses, &other.statuses),
+        ];
+        for (what, one, two) in parts {
+            let keys: std::collections::BTreeSet<_> = one.keys().chain(two.keys()).collect();
+            for key in keys.into_iter().filter(|key| one.get(*key) != two.get(*key)) {
+                writeln!(out, "{what} {key}:\n  {:?}\n  {:?}", one.get(key), two.get(key)).unwrap();
+            }
+        }
+        out
+    }
+}

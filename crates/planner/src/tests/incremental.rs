@@ -1,0 +1,49 @@
+//! The promise: bringing the plan up to date gives what planning from nothing gives.
+
+use proptest::prelude::*;
+
+use super::dump::{Dump, dump};
+use super::world::{Model, Step};
+use crate::{Change, Planner};
+
+fn planner() -> Planner {
+    let mut planner = Planner::new(vec!["west".to_owned(), "north".to_owned()]);
+    planner.apply(vec![Change::Today(20260102)]);
+    planner
+}
+
+fn steps() -> impl Strategy<Value = Vec<Vec<Step>>> {
+    let numbers = (any::<u8>(), any::<u8>(), 0u8..6, any::<u8>(), any::<u8>());
+    let step = numbers.prop_map(|(cluster, kind, which, shape, what)| Step { cluster, kind, which, shape, what });
+    prop::collection::vec(prop::collection::vec(step, 1..6), 1..9)
+}
+
+/// Drives a sequence of batches through one planner and compares it with a fresh one at the end.
+fn check(batches: &[Vec<Step>]) -> Result<(), TestCaseError> {
+    let (mut model, mut running) = (Model::default(), planner());
+    let mut followed = dump(&running);
+    for batch in batches {
+        let changes = batch.iter().map(|step| model.step(*step)).collect();
+        let delta = running.apply(changes);
+        followed.follow(&running, &delta);
+    }
+    let mut fresh = planner();
+    let serials = running.serials().into_iter().map(|(origin, saved)| Change::Serial(origin, saved));
+    fresh.apply(serials.chain(model.everything()).collect());
+    same("the running plan and the plan from nothing", &dump(&running), &dump(&fresh))?;
+    same("the plan as followed by deltas and as it stands", &followed, &dump(&running))
+}
+
+fn same(what: &str, one: &Dump, other: &Dump) -> Result<(), TestCaseError> {
+    prop_assert!(one == other, "{what} differ:\n{}", one.differences(other));
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 10_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_incremental_plan_equals_the_full_plan(batches in steps()) {
+        check(&batches)?;
+    }
+}

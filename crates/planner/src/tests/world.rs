@@ -1,0 +1,249 @@
+//! Small worlds by number: few names, so that objects meet, conflict and refer to each other.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::{Kind, Object, Problem};
+use dns::{Name, PackedZone, read_zone};
+use serde_json::{Value, json};
+
+use crate::facts::ObjectKey;
+use crate::{Change, ClusterId, FileNote, ObjectRef};
+
+/// One thing that happens, by numbers that shrink well.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    pub(crate) cluster: u8,
+    pub(crate) kind: u8,
+    pub(crate) which: u8,
+    pub(crate) shape: u8,
+    pub(crate) what: u8,
+}
+
+/// What a source would know after some steps: enough to plan from nothing.
+#[derive(Default)]
+pub(crate) struct Model {
+    valid: BTreeMap<ObjectKey, Arc<Object>>,
+    trouble: BTreeMap<ObjectKey, Change>,
+    files: BTreeMap<(ClusterId, Arc<str>), (Option<Change>, Option<Change>)>,
+}
+
+impl Model {
+    /// Takes a step and gives the change that a source would report.
+    pub(crate) fn step(&mut self, step: Step) -> Change {
+        let cluster = ClusterId(u16::from(step.cluster % 2));
+        if step.kind % 12 == 11 {
+            return self.file_step(cluster, step);
+        }
+        let manifest = manifest(step);
+        let kind = kind_of(step);
+        let object = Arc::new(api::decode(kind, manifest).expect("the worlds' manifests decode"));
+        let reference = ObjectRef { kind, namespace: object.meta.namespace.clone(), name: object.meta.name.clone() };
+        let key = ObjectKey::new(cluster, reference.clone());
+        match step.what % 8 {
+            0 | 1 => {
+                self.valid.remove(&key);
+                self.trouble.remove(&key);
+                Change::Delete(cluster, reference)
+            }
+            2 => {
+                let change = Change::Broken(cluster, reference, vec![Problem::new("spec", "?", "broken")]);
+                self.trouble.insert(key, change.clone());
+                change
+            }
+            _ => {
+                let change = Change::Put(cluster, object.clone());
+                if api::validate(&object).is_empty() {
+                    self.valid.insert(key.clone(), object);
+                    self.trouble.remove(&key);
+                } else {
+                    self.trouble.insert(key, change.clone());
+                }
+                change
+            }
+        }
+    }
+
+    fn file_step(&mut self, cluster: ClusterId, step: Step) -> Change {
+        let path: Arc<str> = Arc::from(["example.org.zone", "other.zone"][usize::from(step.which % 2)]);
+        let key = (cluster, path.clone());
+        match step.what % 4 {
+            0 => {
+                self.files.remove(&key);
+                Change::DeleteFile(cluster, path)
+            }
+            1 => {
+                let origin = (step.shape % 2 == 0).then(|| Name::parse("example.org").unwrap());
+                let note = FileNote { path: path.to_string(), line: 1, column: 1, message: "broken".into() };
+                let change = Change::BrokenFile(cluster, path, origin, note);
+                self.files.entry(key).or_default().1 = Some(change.clone());
+                change
+            }
+            _ => {
+                let change = Change::PutFile(cluster, path, zone_file(step.shape), Vec::new());
+                self.files.insert(key, (Some(change.clone()), None));
+                change
+            }
+        }
+    }
+
+    /// Everything, as one batch: each object's last valid version, then what is wrong with the newest.
+    pub(crate) fn everything(&self) -> Vec<Change> {
+        let valid = self.valid.iter().map(|(key, object)| Change::Put(key.cluster, object.clone()));
+        let files = self.files.values().flat_map(|(good, bad)| good.iter().chain(bad)).cloned();
+        valid.chain(self.trouble.values().cloned()).chain(files).collect()
+    }
+}
+
+fn zone_file(shape: u8) -> Arc<PackedZone> {
+    let extra = ["www A 192.0.2.1", "www CNAME host", "team A 192.0.2.9", "deep.er TXT \"x\""];
+    let text = format!(
+        "$ORIGIN example.org.\n$TTL 600\n@ SOA ns noc {} 1 2 3 4\n@ NS ns\nns A 192.0.2.53\n{}\n",
+        2026010100 + u32::from(shape / 4),
+        extra[usize::from(shape % 4)]
+    );
+    let read = read_zone("example.org.zone", &text, &mut |_, _| Err("no includes".into())).unwrap();
+    Arc::new(read.zone)
+}
+
+fn kind_of(step: Step) -> Kind {
+    const KINDS: [Kind; 11] = [
+        Kind::ServiceRoute,
+        Kind::Record,
+        Kind::Zone,
+        Kind::DNSPolicy,
+        Kind::Gateway,
+        Kind::ClusterIdentity,
+        Kind::DNSConfiguration,
+        Kind::Service,
+        Kind::DNSEndpoint,
+        Kind::DNSClass,
+        Kind::ServiceRoute,
+    ];
+    KINDS[usize::from(step.kind % 12).min(10)]
+}
+
+fn pick<'a>(from: &[&'a str], number: u8) -> &'a str {
+    from[usize::from(number) % from.len()]
+}
+
+/// A manifest; `which` is the identity of the object and `shape` its content.
+fn manifest(step: Step) -> Value {
+    let kind = kind_of(step);
+    let (which, shape) = (step.which, step.shape);
+    let namespace = pick(&["blue", "green"], which);
+    let name = pick(&["one", "two", "three"], which / 2);
+    let mut metadata = json!({ "name": name, "namespace": namespace });
+    if shape % 5 == 0 {
+        metadata["creationTimestamp"] = json!(pick(&["2024-01-01T00:00:00Z", "2023-01-01T00:00:00Z"], shape / 5));
+    }
+    let spec = match kind {
+        Kind::ClusterIdentity => {
+            metadata = json!({ "name": "cluster-identity" });
+            json!({
+                "region": pick(&["weu", "neu"], shape), "cluster": pick(&["aks01", "aks02"], shape / 2),
+                "domain": pick(&["example.org", "apps.example.org", "Bad_Domain", "example.net"], shape / 4),
+                "environmentLetter": "p", "adoptsRegions": if shape % 3 == 0 { json!(["frc"]) } else { json!([]) },
+            })
+        }
+        Kind::DNSConfiguration => {
+            metadata = json!({ "name": "dns-config" });
+            let mut controllers = vec![json!({ "name": "dns-weu", "region": "weu" }), json!({ "name": "dns-neu", "region": "neu" })];
+            if shape % 2 == 0 {
+                controllers.push(json!({ "name": "dns-frc", "region": "frc" }));
+            }
+            if shape % 3 == 0 {
+                controllers[0]["dnsClassRef"] = json!({ "name": pick(&["one", "two"], shape / 3) });
+            }
+            json!({ "externalDNSControllers": controllers })
+        }
+        Kind::Gateway => json!({
+            "controller": pick(&["ingress", "public"], shape), "targetPostfix": pick(&["internal", "external"], shape / 2),
+        }),
+        Kind::DNSPolicy => match shape % 4 {
+            0 => json!({ "mode": "Active" }),
+            1 => json!({ "mode": "RegionBound", "sourceRegion": pick(&["weu", "neu"], shape / 4) }),
+            2 => json!({ "mode": "RegionBound" }),
+            _ => json!({ "mode": "Active", "sourceCluster": "aks01" }),
+        },
+        Kind::ServiceRoute => json!({
+            "serviceName": pick(&["api", "web"], shape), "environment": "prod", "application": "shop",
+            "gatewayName": pick(&["one", "two", "three", "none"], shape / 2),
+            "gatewayNamespace": pick(&["blue", "green"], shape / 8),
+        }),
+        Kind::Service => {
+            metadata["name"] = json!(pick(&["ingress", "public", "other"], which / 2));
+            metadata["labels"] = json!({ "istio": pick(&["ingress", "public"], shape) });
+            let ingress = match shape % 4 {
+                0 => json!([]),
+                1 => json!([{ "ip": "192.0.2.10" }, { "ip": "2001:db8::10" }]),
+                2 => json!([{ "hostname": "lb.example.net" }]),
+                _ => json!([{ "ip": "192.0.2.11" }]),
+            };
+            let status = json!({ "loadBalancer": { "ingress": ingress } });
+            let spec = json!({ "type": "LoadBalancer" });
+            return json!({ "apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec, "status": status });
+        }
+        Kind::Zone => zone_spec(shape),
+        Kind::Record => record_spec(shape),
+        Kind::DNSEndpoint => {
+            if shape % 2 == 0 {
+                metadata["annotations"] =
+                    json!({ "external-dns.alpha.kubernetes.io/controller": pick(&["dns-weu", "dns-frc", "dns-x"], shape / 2) });
+            }
+            let name = pick(&["www.example.org", "api-ns-p-prod-shop.example.org", "www.team.example.org"], shape / 4);
+            json!({ "endpoints": [{ "dnsName": name, "recordType": "A", "targets": ["192.0.2.77"] }] })
+        }
+        _ => {
+            metadata = json!({ "name": name });
+            match shape % 3 {
+                0 => json!({ "embedded": {} }),
+                1 => json!({ "embedded": { "clients": ["192.0.2.0/24"] }, "defaultTTL": 77 }),
+                _ => json!({ "server": "http://192.0.2.1:7100" }),
+            }
+        }
+    };
+    json!({ "apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": metadata, "spec": spec })
+}
+
+fn zone_spec(shape: u8) -> Value {
+    let mut spec = match shape % 6 {
+        0 => json!({ "domainName": "example.org" }),
+        1 => json!({ "domainName": "team.example.org" }),
+        2 => json!({ "domainName": "team", "zoneRef": { "name": "one" } }),
+        3 => json!({ "domainName": "deep", "zoneRef": { "name": "two", "namespace": "blue" } }),
+        4 => json!({ "domainName": "team", "zoneRef": { "name": "three", "namespace": "green" } }),
+        _ => json!({ "domainName": "example.org", "ttl": 60, "nameServers": ["ns1", "ns.example.net."] }),
+    };
+    if shape % 4 == 0 {
+        spec["delegations"] = json!([
+            { "zones": ["*"], "records": [{ "pattern": "*" }, { "pattern": "@", "types": ["NS", "TXT"] }] }
+        ]);
+    }
+    if shape % 7 == 0 {
+        spec["dnsClassRef"] = json!({ "name": pick(&["one", "two"], shape / 7) });
+    }
+    spec
+}
+
+fn record_spec(shape: u8) -> Value {
+    let (name, zone) = match shape % 5 {
+        0 => ("www.example.org", false),
+        1 => ("www", true),
+        2 => ("@", true),
+        3 => ("ns.team.example.org", false),
+        _ => ("www.team.example.org", false),
+    };
+    let (kind, data) = match shape / 5 % 5 {
+        0 => ("A", "192.0.2.1"),
+        1 => ("CNAME", "host.example.net."),
+        2 => ("NS", "ns.team.example.org."),
+        3 => ("A", "not an address"),
+        _ => ("TXT", "\"hello\""),
+    };
+    let mut spec = json!({ "domainName": name, "type": kind, "rdata": data });
+    if zone {
+        spec["zoneRef"] = json!({ "name": pick(&["one", "two"], shape / 25) });
+    }
+    spec
+}
