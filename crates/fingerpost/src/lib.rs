@@ -4,7 +4,16 @@
 //! source ──► planner (pure) ──► server
 //!    ▲                            │
 //!    └───────── state ◄───────────┘   what the next start needs to answer at once
+//!
+//! cli ──► commands ──► planned (once) or instance (running, with http) ──► render
 //! ```
 
+pub mod cli;
+pub mod commands;
+pub mod explanation;
+pub mod http;
+pub mod instance;
+pub mod planned;
+pub mod render;
 pub mod source;
 pub mod state;

@@ -1,1 +1,7 @@
-fn main() {}
+//! The `fingerpost` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    fingerpost::commands::run()
+}

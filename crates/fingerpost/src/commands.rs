@@ -1,0 +1,92 @@
+//! The commands: each reads its arguments, does its job and says how it went by its exit code.
+
+mod check;
+mod crds;
+mod explain;
+mod plan;
+mod up;
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+use crate::cli::{Cli, Color, Command};
+use crate::render::Palette;
+use crate::source::SourceProblem;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// All is well.
+    Good,
+    /// Something could not be done or is refused.
+    Failed,
+    /// `plan`: there are changes. `explain`: the name does not resolve.
+    Different,
+}
+
+impl From<Ending> for ExitCode {
+    fn from(ending: Ending) -> ExitCode {
+        ExitCode::from(match ending {
+            Ending::Good => 0,
+            Ending::Failed => 1,
+            Ending::Different => 2,
+        })
+    }
+}
+
+/// Runs the command line of this process.
+pub fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    match dispatch(&cli) {
+        Ok(ending) => ending.into(),
+        Err(error) => {
+            eprintln!("{} {error:#}", palette(cli.color, &io::stderr()).bad("fingerpost:"));
+            Ending::Failed.into()
+        }
+    }
+}
+
+/// A slip in the arguments is an error, 1; clap's own 2 would look like "there are changes".
+fn usage(error: &clap::Error) -> ExitCode {
+    // Where even this cannot be printed there is nobody to tell.
+    let _ = error.print();
+    if error.use_stderr() { Ending::Failed.into() } else { Ending::Good.into() }
+}
+
+fn dispatch(cli: &Cli) -> Result<Ending> {
+    let palette = palette(cli.color, &io::stdout());
+    match &cli.command {
+        Command::Up(arguments) => up::run(arguments, palette),
+        Command::Plan(arguments) => plan::run(arguments, palette),
+        Command::Explain(arguments) => explain::run(arguments, palette),
+        Command::Check(arguments) => check::run(arguments, palette),
+        Command::Crds => crds::run(),
+    }
+}
+
+fn palette(flag: Color, stream: &impl IsTerminal) -> Palette {
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    Palette::new(flag, stream.is_terminal(), no_color)
+}
+
+/// Prints to standard output; a reader that has seen enough, such as `head`, is no error.
+fn print(text: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+/// Tells what is wrong in the folders, on standard error.
+fn report(problems: &[SourceProblem]) {
+    for problem in problems {
+        eprintln!("{problem}");
+    }
+}

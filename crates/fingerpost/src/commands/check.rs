@@ -1,0 +1,189 @@
+//! `fingerpost check`: everything that is wrong in the folders, and what may be missing.
+//!
+//! Refused is what admission refuses: files and objects that do not read, objects that break a
+//! rule, regions that nobody serves. What only the plan finds wanting, such as a reference to an
+//! object that is not in the folders, is a warning: it may be applied later.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use api::{Object, Problem, Spec};
+use planner::{ClusterId, ObjectRef};
+use serde::Serialize;
+
+use super::{Ending, print};
+use crate::cli::{CheckArguments, DataOutput};
+use crate::planned::{self, Planned};
+use crate::render::numbers::count;
+use crate::render::{self, Palette};
+use crate::source::{self, SourceProblem};
+
+/// One thing that was found.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Finding {
+    file: PathBuf,
+    line: u32,
+    column: u32,
+    severity: Severity,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    object: Option<String>,
+    message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Severity {
+    Error,
+    Warning,
+}
+
+pub(super) fn run(arguments: &CheckArguments, palette: Palette) -> Result<Ending> {
+    let planned = Planned::read(&arguments.folders.folders, planned::current_date(), Vec::new())?;
+    let findings = findings(&planned);
+    print(&match arguments.output {
+        DataOutput::Text => text(&findings, &planned, palette),
+        DataOutput::Json => serde_json::to_string_pretty(&findings)? + "\n",
+    })?;
+    let refused = findings.iter().any(|finding| finding.severity == Severity::Error);
+    Ok(if refused { Ending::Failed } else { Ending::Good })
+}
+
+fn findings(planned: &Planned) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = planned.problems.iter().map(of_source).collect();
+    for (cluster, object) in &planned.objects {
+        let problems = api::validate(object);
+        findings.extend(problems.iter().map(|problem| refused(planned, *cluster, object, problem)));
+    }
+    findings.extend(unserved(planned));
+    let more: Vec<Finding> =
+        wanting(planned).chain(file_notes(planned)).filter(|one| is_news(one, &findings)).collect();
+    findings.extend(more);
+    findings.sort();
+    findings
+}
+
+fn of_source(problem: &SourceProblem) -> Finding {
+    Finding {
+        file: problem.path.clone(),
+        line: problem.line,
+        column: problem.column,
+        severity: match problem.severity {
+            source::Severity::Refused => Severity::Error,
+            source::Severity::Remark => Severity::Warning,
+        },
+        object: problem.object.as_ref().map(render::object),
+        message: problem.message.clone(),
+    }
+}
+
+fn refused(planned: &Planned, cluster: ClusterId, object: &Object, problem: &Problem) -> Finding {
+    at(planned, cluster, &reference(object), Severity::Error, problem.to_string())
+}
+
+/// A finding where the object is declared.
+fn at(
+    planned: &Planned,
+    cluster: ClusterId,
+    object: &ObjectRef,
+    severity: Severity,
+    message: String,
+) -> Finding {
+    let (file, line, column) = planned.source.locate(cluster, object).unwrap_or_default();
+    Finding { file, line, column, severity, object: Some(render::object(object)), message }
+}
+
+fn reference(object: &Object) -> ObjectRef {
+    ObjectRef {
+        kind: object.kind(),
+        namespace: object.meta.namespace.clone(),
+        name: object.meta.name.clone(),
+    }
+}
+
+/// Adopted regions that no controller serves, in clusters that say which controllers there are.
+fn unserved(planned: &Planned) -> Vec<Finding> {
+    let configuration = |wanted: ClusterId| {
+        planned.objects.iter().find_map(|(cluster, object)| match &object.spec {
+            Spec::DNSConfiguration(spec) if *cluster == wanted => Some(spec),
+            _ => None,
+        })
+    };
+    let mut findings = Vec::new();
+    for (cluster, object) in &planned.objects {
+        if let (Spec::ClusterIdentity(identity), Some(configuration)) =
+            (&object.spec, configuration(*cluster))
+        {
+            let problems = api::unserved_regions(identity, configuration);
+            findings.extend(problems.iter().map(|problem| refused(planned, *cluster, object, problem)));
+        }
+    }
+    findings
+}
+
+/// What the plan finds wanting.
+fn wanting(planned: &Planned) -> impl Iterator<Item = Finding> {
+    planned.planner.objects().into_iter().flat_map(move |(cluster, object)| {
+        let notes = planned.planner.notes(cluster, &object).into_iter();
+        // `Stalled` only repeats what `Ready` says.
+        let wanting =
+            notes.filter(|note| note.severity >= planner::Severity::Warning && note.condition != "Stalled");
+        let finding = move |note: planner::Note| {
+            let message = format!("{}: {}", note.reason, note.message);
+            at(planned, cluster, &object, Severity::Warning, message)
+        };
+        wanting.map(finding).collect::<Vec<_>>()
+    })
+}
+
+fn file_notes(planned: &Planned) -> impl Iterator<Item = Finding> {
+    planned.planner.file_notes().into_iter().map(|(_, note)| Finding {
+        file: PathBuf::from(note.path),
+        line: note.line,
+        column: note.column,
+        severity: Severity::Warning,
+        object: None,
+        message: note.message,
+    })
+}
+
+/// Whether nothing graver was said about the same object, nor the same about the same line.
+fn is_news(finding: &Finding, known: &[Finding]) -> bool {
+    !known.iter().any(|other| match &finding.object {
+        Some(_) => {
+            other.object == finding.object && other.severity == Severity::Error && other.file == finding.file
+        }
+        None => other.line == finding.line && other.message == finding.message,
+    })
+}
+
+fn text(findings: &[Finding], planned: &Planned, palette: Palette) -> String {
+    let lines = findings.iter().map(|finding| line(finding, palette));
+    let summary = summary(findings, planned.objects.len() as u64);
+    lines.chain([summary]).map(|line| line + "\n").collect()
+}
+
+fn line(finding: &Finding, palette: Palette) -> String {
+    let severity = match finding.severity {
+        Severity::Error => palette.bad("error"),
+        Severity::Warning => palette.warning("warning"),
+    };
+    let place = match finding.line {
+        0 => finding.file.display().to_string(),
+        line => format!("{}:{line}:{}", finding.file.display(), finding.column),
+    };
+    let object = finding.object.as_ref().map(|object| format!("{object}: ")).unwrap_or_default();
+    format!("{place}: {severity}: {object}{}", finding.message)
+}
+
+fn summary(findings: &[Finding], objects: u64) -> String {
+    let of = |severity| findings.iter().filter(|finding| finding.severity == severity).count() as u64;
+    let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
+    let verdict = if errors == 0 { "good" } else { "refused" };
+    format!(
+        "{verdict}: {}, {}, {}",
+        count(objects, "object"),
+        count(errors, "error"),
+        count(warnings, "warning")
+    )
+}

@@ -1,0 +1,54 @@
+//! `fingerpost plan`: the whole plan, or what differs from another.
+
+use anyhow::{Context, Result};
+use jiff::civil::Date;
+use planner::document::{Difference, Document, diff};
+
+use super::{Ending, print, report};
+use crate::cli::{PlanArguments, PlanOutput};
+use crate::planned::{self, Planned};
+use crate::render::{self, Palette};
+
+pub(super) fn run(arguments: &PlanArguments, palette: Palette) -> Result<Ending> {
+    let date = arguments.date.unwrap_or_else(planned::current_date);
+    let before = match &arguments.against[..] {
+        [] => None,
+        against => Some(planned::document(against, date).context("--against")?),
+    };
+    let (after, whole) = after(arguments, date, before.as_ref())?;
+    let differences = before.as_ref().map(|before| diff(before, &after));
+    print(&text(&after, differences.as_deref(), arguments.output, palette)?)?;
+    Ok(match differences {
+        _ if !whole => Ending::Failed,
+        Some(differences) if !differences.is_empty() => Ending::Different,
+        _ => Ending::Good,
+    })
+}
+
+/// The plan, and whether all of it could be read. Serials go on from the plan before.
+fn after(arguments: &PlanArguments, date: Date, before: Option<&Document>) -> Result<(Document, bool)> {
+    if let Some(url) = &arguments.url {
+        return Ok((planned::fetch_plan(url)?, true));
+    }
+    let serials = before.map(Document::serials).unwrap_or_default();
+    let planned = Planned::read(&arguments.folders.folders, date, serials)?;
+    report(&planned.problems);
+    Ok((Document::of(&planned.planner), !planned.is_partial()))
+}
+
+fn text(
+    plan: &Document,
+    differences: Option<&[Difference]>,
+    output: PlanOutput,
+    palette: Palette,
+) -> Result<String> {
+    Ok(match (output, differences) {
+        (PlanOutput::Text, None) => render::plan::whole(plan, palette),
+        (PlanOutput::Text, Some([])) => "No changes.\n".to_owned(),
+        (PlanOutput::Text, Some(differences)) => render::plan::differences(differences, palette),
+        (PlanOutput::Json, None) => serde_json::to_string_pretty(plan)? + "\n",
+        (PlanOutput::Json, Some(differences)) => serde_json::to_string_pretty(differences)? + "\n",
+        (PlanOutput::Yaml, _) => render::manifests::yaml(plan)?,
+        (PlanOutput::Zone, _) => render::zones::master_files(plan)?,
+    })
+}

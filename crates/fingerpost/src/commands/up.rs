@@ -1,0 +1,308 @@
+//! `fingerpost up`: manifests in, answers out, on one machine.
+//!
+//! ```text
+//! open listeners ─► serve what was kept ─► read ─► plan ─► serve, ready ─┐
+//!                                            ┌── a file changed ◄─────────┤
+//!                                            └─► plan ─► serve ─► keep ──┘   until SIGTERM
+//! ```
+
+mod banner;
+mod keeper;
+mod notices;
+mod progress;
+mod samples;
+mod signals;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use jiff::civil::Date;
+use planner::{Change, Delta};
+use server::Endpoint;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::Ending;
+use crate::cli::UpArguments;
+use crate::http;
+use crate::instance::listeners::Listeners;
+use crate::instance::ports::{Ports, Slot};
+use crate::instance::{Instance, saved};
+use crate::planned;
+use crate::render::Palette;
+use crate::source::{ClusterFolders, Pace, Reading, Source, Watch};
+use crate::state::{StateDir, StateError, default_location};
+use keeper::Keeper;
+use notices::Notices;
+use signals::Signals;
+
+/// How often it is tried again to open an address that could not be opened.
+const RETRY: Duration = Duration::from_secs(5);
+/// How long the end waits for what is still under way.
+const LAST_WAIT: Duration = Duration::from_secs(1);
+
+pub(super) fn run(arguments: &UpArguments, palette: Palette) -> Result<Ending> {
+    // Logging can be set up once; where it is already, that one does.
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into());
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    let runtime = Runtime::new().context("cannot start")?;
+    let ending = runtime.block_on(serve(arguments, palette));
+    runtime.shutdown_timeout(LAST_WAIT);
+    ending
+}
+
+async fn serve(arguments: &UpArguments, palette: Palette) -> Result<Ending> {
+    let clusters = ClusterFolders::parse(&arguments.folders.folders)?;
+    let mut signals = Signals::new()?;
+    let state = open_state(arguments, &clusters)?;
+    let mut up = Up::open(arguments, clusters, state, palette).await?;
+    let page = http::bind(arguments.http).await?;
+    let http_address = page.local_addr()?;
+    let http = http::serve(page, up.instance.clone());
+    let read = up.start();
+    let started = tokio::select! {
+        started = read => Some(started?),
+        () = signals.ended() => None,
+    };
+    if let Some((source, reading)) = started {
+        up.first(reading).await?;
+        up.print_start(http_address);
+        up.follow(source, &mut signals).await?;
+    }
+    up.stop().await;
+    http.stop().await;
+    Ok(Ending::Good)
+}
+
+/// The state directory; a default one that another process uses is done without.
+fn open_state(arguments: &UpArguments, clusters: &[ClusterFolders]) -> Result<Option<Arc<StateDir>>> {
+    if arguments.no_state {
+        return Ok(None);
+    }
+    let Some(path) = arguments.state.clone().or_else(|| default_location(clusters)) else { return Ok(None) };
+    match StateDir::open(&path) {
+        Ok(state) => Ok(Some(Arc::new(state))),
+        Err(error @ StateError::InUse(_)) if arguments.state.is_none() => {
+            eprintln!("{error}; going on without keeping state");
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A running `up`.
+struct Up {
+    instance: Arc<Instance>,
+    clusters: Vec<ClusterFolders>,
+    state: Option<Arc<StateDir>>,
+    keeper: Option<Keeper>,
+    ports: Ports,
+    listeners: Listeners,
+    notices: Notices,
+    palette: Palette,
+    date: Option<Date>,
+    /// Planning panicked: the planner has to be made anew.
+    distrusted: bool,
+    /// Some address could not be opened.
+    unbound: bool,
+}
+
+impl Up {
+    /// Opens the listeners and serves what was kept. Whatever fails here, nothing has started.
+    async fn open(
+        arguments: &UpArguments,
+        clusters: Vec<ClusterFolders>,
+        state: Option<Arc<StateDir>>,
+        palette: Palette,
+    ) -> Result<Up> {
+        let kept = state.as_ref().map(|state| state.load_zones()).unwrap_or_default();
+        require_folders(&clusters, !kept.is_empty())?;
+        let instance = Arc::new(Instance::new(clusters.iter().map(|cluster| cluster.name.clone()).collect()));
+        let mut up = Up {
+            keeper: state.clone().map(|state| Keeper::new(state, instance.clone())),
+            instance,
+            clusters,
+            state,
+            ports: Ports::default(),
+            listeners: Listeners::new(arguments.dns),
+            notices: Notices::new(palette),
+            palette,
+            date: None,
+            distrusted: false,
+            unbound: false,
+        };
+        let (views, zones) = saved::restored(kept);
+        let wanted = Ports::default().endpoints(&views);
+        up.bind_or_fail(&wanted).await?;
+        let endpoints = up.listeners.table(&wanted);
+        up.instance.views.publish(|table| {
+            table.views = zones;
+            table.endpoints = endpoints;
+        });
+        up.serve_listeners(&wanted).await;
+        Ok(up)
+    }
+
+    /// Reads the folders for the first time, on a thread of its own.
+    fn start(&self) -> impl Future<Output = Result<(Source, Reading)>> + use<> {
+        let mut source = self.source();
+        let reading = tokio::task::spawn_blocking(move || {
+            let reading = progress::read(&mut source);
+            (source, reading)
+        });
+        async { reading.await.context("reading the folders failed; please report this") }
+    }
+
+    fn source(&self) -> Source {
+        let source = Source::new(&self.clusters);
+        match &self.state {
+            Some(state) => source.with_state(state.clone()),
+            None => source,
+        }
+    }
+
+    /// Plans and serves for the first time. An address that cannot be opened is an error still.
+    async fn first(&mut self, reading: Reading) -> Result<()> {
+        let serials = self.state.as_ref().map(|state| state.load_serials()).unwrap_or_default();
+        let mut changes: Vec<Change> =
+            serials.into_iter().map(|(name, saved)| Change::Serial(name, saved)).collect();
+        changes.extend(self.date_change());
+        changes.extend(reading.changes);
+        self.instance.facts().problems.clone_from(&reading.problems);
+        self.instance.plan(changes)?;
+        let wanted = self.ports.endpoints(&self.instance.planner().views());
+        self.bind_or_fail(&wanted).await?;
+        self.instance.publish_all(self.listeners.table(&wanted));
+        self.serve_listeners(&wanted).await;
+        if let Some(keeper) = &self.keeper {
+            keeper.keep_first().await;
+        }
+        self.instance.set_ready();
+        self.notices.first(&reading.problems, &self.instance.planner());
+        Ok(())
+    }
+
+    async fn bind_or_fail(&mut self, wanted: &BTreeMap<Slot, Endpoint>) -> Result<()> {
+        match self.listeners.bind(wanted).await.into_iter().next() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    async fn serve_listeners(&mut self, wanted: &BTreeMap<Slot, Endpoint>) {
+        self.listeners.serve(wanted, &self.instance.views).await;
+        self.instance.facts().listeners = self.listeners.counted();
+    }
+
+    fn print_start(&self, http: std::net::SocketAddr) {
+        banner::print(
+            &self.instance,
+            &self.listeners,
+            &self.ports,
+            &self.clusters,
+            http,
+            self.state.as_deref(),
+            self.palette,
+        );
+    }
+
+    /// Takes every change until the end.
+    async fn follow(&mut self, source: Source, signals: &mut Signals) -> Result<()> {
+        let (sender, mut readings) = unbounded_channel();
+        let watch = Watch::start(source, Pace::default(), move |reading| sender.send(reading).is_ok());
+        let watch = watch.context("the folders cannot be watched for changes")?;
+        self.take_all(&mut readings, signals).await;
+        // The watch's thread may be in the middle of a reading.
+        tokio::task::spawn_blocking(move || drop(watch)).await.context("the watch ended badly")
+    }
+
+    async fn take_all(&mut self, readings: &mut UnboundedReceiver<Reading>, signals: &mut Signals) {
+        let mut retry = tokio::time::interval(RETRY);
+        loop {
+            tokio::select! {
+                () = signals.ended() => return,
+                reading = readings.recv() => match reading {
+                    Some(reading) => self.take(reading).await,
+                    None => return,
+                },
+                _ = retry.tick(), if self.unbound || self.distrusted => self.take_again().await,
+            }
+            self.notices.state(self.state.as_deref());
+        }
+    }
+
+    /// Tries again what failed: an address in use, or planning.
+    async fn take_again(&mut self) {
+        let problems = self.instance.facts().problems.clone();
+        self.take(Reading { problems, ..Reading::default() }).await;
+    }
+
+    /// Plans a reading and serves the plan.
+    async fn take(&mut self, reading: Reading) {
+        self.instance.facts().problems.clone_from(&reading.problems);
+        self.notices.problems(&reading.problems);
+        let delta = match self.plan(reading.changes) {
+            Ok(delta) => delta,
+            Err(error) => {
+                self.distrusted = true;
+                return self.notices.trouble(&format!("{error:#}"));
+            }
+        };
+        self.notices.changes(&delta);
+        self.notices.objects(&delta.statuses, &self.instance.planner());
+        self.serve_change(&delta).await;
+        if let Some(keeper) = &self.keeper {
+            keeper.keep(&delta);
+        }
+    }
+
+    async fn serve_change(&mut self, delta: &Delta) {
+        let wanted = self.ports.endpoints(&self.instance.planner().views());
+        let troubles = self.listeners.bind(&wanted).await;
+        self.unbound = !troubles.is_empty();
+        self.notices.listeners(&troubles);
+        self.instance.publish(delta, self.listeners.table(&wanted));
+        self.serve_listeners(&wanted).await;
+    }
+
+    fn plan(&mut self, changes: Vec<Change>) -> Result<Delta> {
+        if !self.distrusted {
+            let changes = self.date_change().into_iter().chain(changes).collect();
+            return Ok(self.instance.plan(changes)?);
+        }
+        let serials = self.instance.planner().serials().into_iter();
+        let serials = serials.map(|(name, saved)| Change::Serial(name, saved));
+        self.date = None;
+        let everything = serials.chain(self.date_change()).chain(self.source().read().changes).collect();
+        self.instance.plan_anew(everything)?;
+        self.distrusted = false;
+        // Everything may have moved, so everything is served anew.
+        Ok(Delta { views: true, ..Delta::default() })
+    }
+
+    /// Tells the planner the date when it is another one.
+    fn date_change(&mut self) -> Option<Change> {
+        let date = planned::current_date();
+        let changed = self.date.replace(date) != Some(date);
+        changed.then(|| planned::today(date))
+    }
+
+    async fn stop(self) {
+        self.notices.say("stopping");
+        self.listeners.stop().await;
+        if let Some(keeper) = self.keeper {
+            keeper.finish().await;
+        }
+    }
+}
+
+/// A folder that is not there is a slip of the pen, unless it was served before.
+fn require_folders(clusters: &[ClusterFolders], served_before: bool) -> Result<()> {
+    for folder in clusters.iter().flat_map(|cluster| &cluster.folders) {
+        ensure!(served_before || folder.exists(), "there is no folder {}: check the path", folder.display());
+        ensure!(!folder.is_file(), "{} is not a folder: name the folder that holds it", folder.display());
+    }
+    Ok(())
+}

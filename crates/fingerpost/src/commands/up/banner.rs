@@ -1,0 +1,112 @@
+//! What `up` prints when it is ready.
+
+use std::net::SocketAddr;
+
+use server::{Endpoint, ViewTable, Zones};
+
+use super::samples;
+use crate::instance::Instance;
+use crate::instance::listeners::Listeners;
+use crate::instance::ports::{Ports, Slot};
+use crate::render::numbers::{count, grouped};
+use crate::render::{Palette, table};
+use crate::source::ClusterFolders;
+use crate::state::StateDir;
+
+/// How many zones are listed.
+const MOST_ZONES: usize = 10;
+
+/// Prints what is served, where, and what to try.
+pub(super) fn print(
+    instance: &Instance,
+    listeners: &Listeners,
+    ports: &Ports,
+    clusters: &[ClusterFolders],
+    http: SocketAddr,
+    state: Option<&StateDir>,
+    palette: Palette,
+) {
+    let mut lines = vec![palette.strong(&format!("fingerpost serves {}", folders(clusters)))];
+    lines.push(String::new());
+    let endpoints = endpoints(instance, listeners, ports);
+    lines.extend(indented(table::lines(view_rows(instance, &endpoints))));
+    lines.push(String::new());
+    lines.extend(indented(table::lines(zone_rows(instance))));
+    lines.push(String::new());
+    lines.extend(indented(table::lines(place_rows(http, state))));
+    lines.extend(try_lines(&instance.views.load(), &endpoints, palette));
+    lines.push(String::new());
+    lines.push(palette.good("ready") + ": every change is told below, Ctrl-C ends");
+    println!("{}", lines.join("\n"));
+}
+
+fn folders(clusters: &[ClusterFolders]) -> String {
+    let folders = |cluster: &ClusterFolders| {
+        let paths = cluster.folders.iter().map(|folder| folder.display().to_string());
+        paths
+            .map(|path| if clusters.len() > 1 { format!("{}={path}", cluster.name) } else { path })
+            .collect::<Vec<_>>()
+    };
+    clusters.iter().flat_map(folders).collect::<Vec<_>>().join(" ")
+}
+
+fn indented(lines: Vec<String>) -> impl Iterator<Item = String> {
+    lines.into_iter().map(|line| format!("  {line}"))
+}
+
+/// The open addresses with what they lead to, the numbered ones first.
+fn endpoints(instance: &Instance, listeners: &Listeners, ports: &Ports) -> Vec<(SocketAddr, Endpoint)> {
+    let wanted = ports.clone().endpoints(&instance.planner().views());
+    let open = |(slot, endpoint): (Slot, Endpoint)| Some((listeners.address(slot)?, endpoint));
+    wanted.into_iter().filter_map(open).collect()
+}
+
+fn view_rows(instance: &Instance, endpoints: &[(SocketAddr, Endpoint)]) -> Vec<Vec<String>> {
+    let table = instance.views.load();
+    let mut rows = Vec::new();
+    for (address, endpoint) in endpoints {
+        let row = |view: &str, who: String| {
+            let zones = table.views.get(view).map_or(0, |zones| zones.origins().count());
+            vec![format!("view {view}"), address.to_string(), count(zones as u64, "zone"), who]
+        };
+        rows.extend(endpoint.view.as_ref().map(|view| row(view, String::new())));
+        rows.extend(
+            endpoint.clients.iter().map(|(network, view)| row(view, format!("for clients in {network}"))),
+        );
+    }
+    rows
+}
+
+fn zone_rows(instance: &Instance) -> Vec<Vec<String>> {
+    let zones = instance.planner().zones();
+    let row = |zone: &planner::ZoneInfo| {
+        let state = match &zone.unavailable {
+            Some(reason) => format!("cannot be served: {reason}"),
+            None => format!("serial {}", zone.serial),
+        };
+        vec![format!("zone {}", zone.origin), count(zone.entry_count, "record"), state, zone.source.clone()]
+    };
+    let mut rows: Vec<Vec<String>> = zones.iter().take(MOST_ZONES).map(row).collect();
+    if zones.len() > MOST_ZONES {
+        rows.push(vec![format!("… and {} more", grouped((zones.len() - MOST_ZONES) as u64))]);
+    }
+    rows
+}
+
+fn place_rows(http: SocketAddr, state: Option<&StateDir>) -> Vec<Vec<String>> {
+    let kept = state.map_or_else(|| "nothing is kept".to_owned(), |state| state.path().display().to_string());
+    vec![vec!["http".to_owned(), format!("http://{http}/")], vec!["state".to_owned(), kept]]
+}
+
+fn try_lines(table: &ViewTable, endpoints: &[(SocketAddr, Endpoint)], palette: Palette) -> Vec<String> {
+    let zones = |(address, endpoint): &(SocketAddr, Endpoint)| -> Option<(SocketAddr, &Zones)> {
+        Some((*address, table.views.get(endpoint.view.as_ref()?)?))
+    };
+    let views: Vec<(SocketAddr, &Zones)> = endpoints.iter().filter_map(zones).collect();
+    let samples = samples::lines(&views);
+    if samples.is_empty() {
+        return Vec::new();
+    }
+    let heading = [String::new(), palette.strong("Try:")];
+    heading.into_iter().chain(samples.into_iter().map(|line| format!("  {line}"))).collect()
+}

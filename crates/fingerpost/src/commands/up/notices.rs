@@ -1,0 +1,132 @@
+//! What `up` says while it runs: changes of the plan, what turned bad, and what recovered.
+//!
+//! Everything is said once, when it begins and when it ends. A flood is summed up.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use planner::{ClusterId, Delta, ObjectRef, Planner, Severity};
+
+use crate::render::numbers::{count, grouped};
+use crate::render::{self, Palette, changes};
+use crate::source::SourceProblem;
+use crate::state::StateDir;
+
+/// How many lines of one kind are printed at once.
+const MOST_LINES: usize = 20;
+
+/// What has been said.
+pub(super) struct Notices {
+    palette: Palette,
+    problems: BTreeSet<SourceProblem>,
+    objects: BTreeMap<(ClusterId, ObjectRef), String>,
+    listeners: BTreeSet<String>,
+}
+
+impl Notices {
+    pub(super) fn new(palette: Palette) -> Notices {
+        Notices { palette, problems: BTreeSet::new(), objects: BTreeMap::new(), listeners: BTreeSet::new() }
+    }
+
+    /// What is wrong at the start.
+    pub(super) fn first(&mut self, problems: &[SourceProblem], planner: &Planner) {
+        self.problems(problems);
+        self.objects(&planner.objects(), planner);
+    }
+
+    /// One line with the time.
+    pub(super) fn say(&self, line: &str) {
+        let time = jiff::Zoned::now().strftime("%H:%M:%S").to_string();
+        println!("{} {line}", self.palette.faint(&time));
+    }
+
+    /// Something that is wrong with the program or the machine.
+    pub(super) fn trouble(&self, line: &str) {
+        self.say(&self.palette.bad(&format!("! {line}")));
+    }
+
+    fn recovered(&self, line: &str) {
+        self.say(&self.palette.good(&format!("✓ {line}")));
+    }
+
+    fn say_all(&self, lines: &[String], say: impl Fn(&str)) {
+        lines.iter().take(MOST_LINES).for_each(|line| say(line));
+        if lines.len() > MOST_LINES {
+            say(&format!("… and {} more", grouped((lines.len() - MOST_LINES) as u64)));
+        }
+    }
+
+    /// What is wrong in the folders now.
+    pub(super) fn problems(&mut self, problems: &[SourceProblem]) {
+        let now: BTreeSet<SourceProblem> = problems.iter().cloned().collect();
+        let (news, over) = (lines(now.difference(&self.problems)), lines(self.problems.difference(&now)));
+        self.problems = now;
+        self.say_all(&news, |line| self.trouble(line));
+        self.say_all(&over, |line| self.recovered(&format!("no longer: {line}")));
+    }
+
+    /// How these objects fare now.
+    pub(super) fn objects(&mut self, objects: &[(ClusterId, ObjectRef)], planner: &Planner) {
+        let (mut news, mut over) = (Vec::new(), Vec::new());
+        for key in objects {
+            let before = self.objects.remove(key);
+            match complaint(planner, key) {
+                Some(now) => {
+                    if before.as_ref() != Some(&now) && !self.is_told(key) {
+                        news.push(now.clone());
+                    }
+                    self.objects.insert(key.clone(), now);
+                }
+                None if before.is_some() => over.push(render::object(&key.1)),
+                None => {}
+            }
+        }
+        self.say_all(&news, |line| self.trouble(line));
+        self.say_all(&over, |line| self.recovered(&format!("{line} is well again")));
+    }
+
+    /// Whether the file's own problem has told of the object, with its line.
+    fn is_told(&self, (cluster, object): &(ClusterId, ObjectRef)) -> bool {
+        self.problems
+            .iter()
+            .any(|problem| problem.cluster == *cluster && problem.object.as_ref() == Some(object))
+    }
+
+    /// What the plan changed.
+    pub(super) fn changes(&self, delta: &Delta) {
+        changes::lines(&delta.records, self.palette).iter().for_each(|line| self.say(line));
+        if delta.records.is_empty() && !delta.zones.is_empty() {
+            let zones: Vec<String> = delta.zones.iter().take(MOST_LINES).map(ToString::to_string).collect();
+            self.say(&self.palette.warning(&format!(
+                "~ {}: {}",
+                count(delta.zones.len() as u64, "zone"),
+                zones.join(", ")
+            )));
+        }
+    }
+
+    /// Addresses that cannot be opened.
+    pub(super) fn listeners(&mut self, troubles: &[anyhow::Error]) {
+        let now: BTreeSet<String> = troubles.iter().map(|error| format!("{error:#}")).collect();
+        now.difference(&self.listeners).for_each(|line| self.trouble(line));
+        self.listeners.difference(&now).for_each(|line| self.recovered(&format!("no longer: {line}")));
+        self.listeners = now;
+    }
+
+    /// What went wrong with the state directory.
+    pub(super) fn state(&self, state: Option<&StateDir>) {
+        let problems = state.map(StateDir::take_problems).unwrap_or_default();
+        problems.iter().for_each(|line| self.trouble(line));
+    }
+}
+
+fn lines<'a>(problems: impl Iterator<Item = &'a SourceProblem>) -> Vec<String> {
+    problems.map(ToString::to_string).collect()
+}
+
+/// What is wrong with an object, in a line.
+fn complaint(planner: &Planner, (cluster, object): &(ClusterId, ObjectRef)) -> Option<String> {
+    let notes = planner.notes(*cluster, object);
+    let worst =
+        notes.iter().max_by_key(|note| note.severity).filter(|note| note.severity >= Severity::Warning)?;
+    Some(format!("{}: {}: {}", render::object(object), worst.reason, worst.message))
+}

@@ -1,0 +1,198 @@
+//! Which answer a name gets in each view, and the way to it. Pure; `explain` prints it and
+//! `/api/v1/explain` serves it.
+
+use std::net::IpAddr;
+
+use dns::{Name, RecordSet, Rtype};
+use planner::{Planner, ViewInfo};
+use serde::{Deserialize, Serialize};
+use server::{Answer, Rcode, Step, Zones, lookup};
+
+use crate::instance::ports::{Ports, Slot};
+
+/// What is asked for where the name has no address.
+const OTHER_TYPES: [Rtype; 14] = [
+    Rtype::MX,
+    Rtype::TXT,
+    Rtype::NS,
+    Rtype::SOA,
+    Rtype::SRV,
+    Rtype::PTR,
+    Rtype::CAA,
+    Rtype::HTTPS,
+    Rtype::SVCB,
+    Rtype::TLSA,
+    Rtype::SSHFP,
+    Rtype::NAPTR,
+    Rtype::DS,
+    Rtype::DNAME,
+];
+
+/// What somebody wants to know.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The name.
+    pub name: Name,
+    /// The type; without one, addresses, else whatever the name has.
+    pub rtype: Option<Rtype>,
+    /// One view only.
+    pub view: Option<String>,
+    /// The view that this client is answered from on the first address.
+    pub client: Option<IpAddr>,
+}
+
+/// Why a question cannot be answered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QuestionError {
+    /// `--view` names nothing.
+    #[error("there is no view `{0}`; there are {1}")]
+    NoView(String, String),
+    /// No view answers the client.
+    #[error("no view answers the client {0} on the first address: its query is refused")]
+    NoViewForClient(IpAddr),
+}
+
+/// The answers of all views that were asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// The name that was asked for.
+    pub name: Name,
+    /// Each view's answer, in the order of the views.
+    pub views: Vec<ViewExplanation>,
+}
+
+/// What one view answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ViewExplanation {
+    /// The view.
+    pub view: String,
+    /// Whether there is an answer with data.
+    pub resolves: bool,
+    /// The response code.
+    pub rcode: String,
+    /// The records of the answer, the chain of aliases first.
+    pub answer: Vec<Link>,
+    /// The way to the answer, one sentence a step.
+    pub steps: Vec<String>,
+}
+
+/// One record set of an answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Link {
+    /// Its name.
+    pub name: Name,
+    /// Its TTL in seconds.
+    pub ttl: u32,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub rtype: Rtype,
+    /// Its data.
+    pub data: Vec<String>,
+}
+
+impl Explanation {
+    /// Whether the name resolves in every view that was asked.
+    pub fn resolves(&self) -> bool {
+        self.views.iter().all(|view| view.resolves)
+    }
+}
+
+/// Explains a name; `zones` gives the zones of a view.
+pub fn explain<'a>(
+    planner: &Planner,
+    zones: impl Fn(&str) -> Option<&'a Zones>,
+    question: &Question,
+) -> Result<Explanation, QuestionError> {
+    let asked = asked_views(&planner.views(), question)?;
+    let empty = Zones::new();
+    let view = |name: String| in_view(name.clone(), zones(&name).unwrap_or(&empty), question);
+    Ok(Explanation { name: question.name.clone(), views: asked.into_iter().map(view).collect() })
+}
+
+fn asked_views(views: &[ViewInfo], question: &Question) -> Result<Vec<String>, QuestionError> {
+    let names: Vec<String> = views.iter().map(|view| view.name.clone()).collect();
+    if let Some(wanted) = &question.view {
+        let known = names.contains(wanted);
+        return known
+            .then(|| vec![wanted.clone()])
+            .ok_or_else(|| QuestionError::NoView(wanted.clone(), names.join(", ")));
+    }
+    let Some(client) = question.client else { return Ok(names) };
+    let endpoints = Ports::default().endpoints(views);
+    let view = endpoints.get(&Slot::Numbered(0)).and_then(|endpoint| endpoint.view_of(client));
+    view.map(|view| vec![view.to_owned()]).ok_or(QuestionError::NoViewForClient(client))
+}
+
+fn in_view(view: String, zones: &Zones, question: &Question) -> ViewExplanation {
+    let answers = answers(zones, question);
+    let mut links: Vec<Link> = Vec::new();
+    let mut steps: Vec<String> = Vec::new();
+    for answer in &answers {
+        merge(&mut links, answer.answer.iter().map(Link::of));
+        merge(&mut steps, answer.steps.iter().map(sentence));
+    }
+    let resolves = answers.iter().any(has_data);
+    let rcode = answers.first().map_or(Rcode::NoError, |answer| answer.rcode).to_string();
+    ViewExplanation { view, resolves, rcode, answer: links, steps }
+}
+
+/// Appends what is not there yet: two answers share their chain.
+fn merge<T: PartialEq>(all: &mut Vec<T>, more: impl Iterator<Item = T>) {
+    for item in more {
+        if !all.contains(&item) {
+            all.push(item);
+        }
+    }
+}
+
+/// The answers worth telling; at least one.
+fn answers(zones: &Zones, question: &Question) -> Vec<Answer> {
+    let ask = |rtype| lookup(zones, &question.name, rtype);
+    if let Some(rtype) = question.rtype {
+        return vec![ask(rtype)];
+    }
+    let addresses: Vec<Answer> = [Rtype::A, Rtype::AAAA].map(ask).into();
+    let others = || OTHER_TYPES.map(ask).into_iter().filter(has_data).collect::<Vec<_>>();
+    let first = addresses[0].clone();
+    let mut found: Vec<Answer> = addresses.into_iter().filter(has_data).collect();
+    if found.is_empty() {
+        found = others();
+    }
+    if found.is_empty() { vec![first] } else { found }
+}
+
+/// Whether the chain ends in data, and not only in an alias to nothing.
+fn has_data(answer: &Answer) -> bool {
+    answer.rcode == Rcode::NoError && answer.steps.iter().any(|step| matches!(step, Step::Data { .. }))
+}
+
+impl Link {
+    fn of(set: &RecordSet) -> Link {
+        let data = set.data.iter().map(ToString::to_string).collect();
+        Link { name: set.name.clone(), ttl: set.ttl, rtype: set.rtype, data }
+    }
+}
+
+/// A step in words.
+fn sentence(step: &Step) -> String {
+    match step {
+        Step::Zone { name, origin } => format!("{name} lies in the zone {origin}"),
+        Step::NoZone(name) => format!("{name} lies in none of the zones of this view"),
+        Step::Unavailable { origin, reason } => format!("the zone {origin} cannot be served: {reason}"),
+        Step::Wildcard { name, wildcard } => {
+            format!("{name} does not exist itself; {wildcard} stands for it")
+        }
+        Step::Cname { from, to } => format!("{from} is an alias of {to}"),
+        Step::Dname { owner, from, to: Some(to) } => format!("the DNAME at {owner} turns {from} into {to}"),
+        Step::Dname { owner, from, to: None } => format!("the DNAME at {owner} makes {from} too long"),
+        Step::Loop(name) => format!("the chain of aliases comes back to {name} and ends there"),
+        Step::ChainTooLong(name) => format!("the chain of aliases is too long and ends before {name}"),
+        Step::Data { name, rtype } => format!("{name} has {rtype} data"),
+        Step::Referral(cut) => format!("{cut} is delegated to other servers: clients are referred there"),
+        Step::NoData(name) => format!("{name} exists and has nothing of this type"),
+        Step::NxDomain(name) => format!("{name} does not exist"),
+    }
+}

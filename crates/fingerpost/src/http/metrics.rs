@@ -1,0 +1,139 @@
+//! Counters in the text form that Prometheus reads.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+use server::ViewTable;
+
+use super::Shared;
+use crate::instance::listeners::Counted;
+use crate::instance::{Facts, Instance};
+
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+pub(super) async fn metrics(State(instance): Shared) -> Response {
+    match text(&instance) {
+        Ok(text) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+fn text(instance: &Instance) -> Result<String, fmt::Error> {
+    let mut registry = Registry::with_prefix("fingerpost");
+    let facts = instance.facts().clone();
+    add_answers(&mut registry, &facts.listeners, &instance.views.load());
+    add_plan(&mut registry, instance);
+    add_facts(&mut registry, &facts, instance.is_ready());
+    let mut text = String::new();
+    encode(&mut text, &registry)?;
+    Ok(text)
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct QueryLabels {
+    view: String,
+    address: String,
+    transport: Transport,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
+enum Transport {
+    #[allow(non_camel_case_types, reason = "it is printed as written")]
+    udp,
+    #[allow(non_camel_case_types, reason = "it is printed as written")]
+    tcp,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResponseLabels {
+    view: String,
+    address: String,
+    rcode: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ListenerLabels {
+    view: String,
+    address: String,
+}
+
+/// What the listeners counted. A listener's view is the one of clients without a view of their own.
+fn add_answers(registry: &mut Registry, listeners: &[Counted], table: &ViewTable) {
+    let queries = Family::<QueryLabels, Counter>::default();
+    let responses = Family::<ResponseLabels, Counter>::default();
+    let truncated = Family::<ListenerLabels, Counter>::default();
+    let dropped = Family::<ListenerLabels, Counter>::default();
+    for listener in listeners {
+        let (counts, address) = (listener.counters.snapshot(), listener.address.to_string());
+        let endpoint = table.endpoints.get(&listener.endpoint);
+        let view = endpoint.and_then(|endpoint| endpoint.view.clone()).unwrap_or_default();
+        for (transport, count) in [(Transport::udp, counts.udp_queries), (Transport::tcp, counts.tcp_queries)]
+        {
+            let labels = QueryLabels { view: view.clone(), address: address.clone(), transport };
+            queries.get_or_create(&labels).inc_by(count);
+        }
+        for (rcode, count) in counts.responses {
+            let labels =
+                ResponseLabels { view: view.clone(), address: address.clone(), rcode: rcode.to_string() };
+            responses.get_or_create(&labels).inc_by(count);
+        }
+        let labels = ListenerLabels { view, address };
+        truncated.get_or_create(&labels).inc_by(counts.truncated);
+        dropped.get_or_create(&labels).inc_by(counts.dropped);
+    }
+    registry.register("dns_queries", "Messages that arrived", queries);
+    registry.register("dns_responses", "Responses by code", responses);
+    registry.register("dns_truncated", "Responses with the TC bit", truncated);
+    registry.register("dns_dropped", "Messages that got no response", dropped);
+}
+
+fn add_plan(registry: &mut Registry, instance: &Instance) {
+    let zones = instance.planner().zones();
+    let records = zones.iter().map(|zone| zone.entry_count).sum();
+    gauge(registry, "zones", "Zones in the plan", zones.len() as u64);
+    gauge(registry, "records", "Records in the plan, those of zone files included", records);
+    registry.register("plan_duration_seconds", "How long planning took", instance.plan_seconds.clone());
+    let by_kind = Family::<KindLabels, Gauge>::default();
+    for (kind, count) in objects_by_kind(instance) {
+        by_kind.get_or_create(&KindLabels { kind: kind.to_owned() }).set(count);
+    }
+    registry.register("objects", "Objects in the plan", by_kind);
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct KindLabels {
+    kind: String,
+}
+
+fn objects_by_kind(instance: &Instance) -> BTreeMap<&'static str, i64> {
+    let mut counts = BTreeMap::new();
+    for (_, object) in instance.planner().objects() {
+        *counts.entry(object.kind.kind()).or_default() += 1;
+    }
+    counts
+}
+
+fn add_facts(registry: &mut Registry, facts: &Facts, ready: bool) {
+    gauge(registry, "ready", "Whether the first plan is served", u64::from(ready));
+    gauge(registry, "source_problems", "What is wrong in the folders", facts.problems.len() as u64);
+    let last = facts.last_change.map_or(0, |time| u64::try_from(time.as_second()).unwrap_or(0));
+    gauge(registry, "last_change_timestamp_seconds", "When the plan last changed", last);
+    let panics = Counter::<u64>::default();
+    panics.inc_by(facts.panics);
+    registry.register("planning_panics", "How often planning failed; the last answers stayed", panics);
+}
+
+fn gauge(registry: &mut Registry, name: &str, help: &str, value: u64) {
+    let gauge = Gauge::<i64>::default();
+    gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+    registry.register(name, help, gauge);
+}

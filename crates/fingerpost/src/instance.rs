@@ -1,0 +1,165 @@
+//! A running instance: the plan, what is served from it, and what there is to tell about both.
+//!
+//! ```text
+//! Reading ──► Planner ──► Delta ──► one swap of the view table ──► answers
+//!                │                        │
+//!                └── HTTP reads           └── state, a moment later
+//! ```
+//!
+//! Planning that panics costs nothing that is served: the last answers stay, and the next reading
+//! plans everything anew.
+
+pub mod listeners;
+pub mod ports;
+pub mod saved;
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Instant;
+
+use backends::embedded;
+use jiff::Timestamp;
+use planner::{Change, Delta, Planner};
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use server::{Endpoint, EndpointId, Views, Zones};
+
+use crate::explanation::{Explanation, Question, QuestionError, explain};
+use crate::source::SourceProblem;
+use listeners::Counted;
+
+/// What the planning loop writes and HTTP reads.
+#[derive(Debug)]
+pub struct Instance {
+    clusters: Vec<String>,
+    planner: RwLock<Planner>,
+    /// What is served.
+    pub views: Views,
+    ready: AtomicBool,
+    facts: Mutex<Facts>,
+    /// How long planning took, in seconds.
+    pub plan_seconds: Histogram,
+}
+
+/// What is known besides the plan.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// What is wrong in the folders.
+    pub problems: Vec<SourceProblem>,
+    /// The listeners.
+    pub listeners: Vec<Counted>,
+    /// When the plan last changed.
+    pub last_change: Option<Timestamp>,
+    /// How often planning panicked.
+    pub panics: u64,
+}
+
+/// Planning failed in a way that it never should; what is served stands.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("planning failed and the last answers stay: {0}; please report this")]
+pub struct PlanningPanic(String);
+
+impl Instance {
+    /// Nothing planned and nothing served yet.
+    pub fn new(clusters: Vec<String>) -> Instance {
+        Instance {
+            planner: RwLock::new(Planner::new(clusters.clone())),
+            clusters,
+            views: Views::new(),
+            ready: AtomicBool::new(false),
+            facts: Mutex::new(Facts::default()),
+            plan_seconds: Histogram::new(exponential_buckets(0.0001, 4.0, 10)),
+        }
+    }
+
+    /// The plan as it stands.
+    pub fn planner(&self) -> RwLockReadGuard<'_, Planner> {
+        self.planner.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is known besides the plan.
+    pub fn facts(&self) -> MutexGuard<'_, Facts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the first plan is served.
+    pub fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Acquire)
+    }
+
+    /// Says that the first plan is served.
+    pub fn set_ready(&self) {
+        self.ready.store(true, Ordering::Release);
+    }
+
+    /// Brings the plan up to date.
+    pub fn plan(&self, changes: Vec<Change>) -> Result<Delta, PlanningPanic> {
+        let start = Instant::now();
+        let planned = {
+            let mut planner = self.planner.write().unwrap_or_else(PoisonError::into_inner);
+            catch_unwind(AssertUnwindSafe(|| planner.apply(changes)))
+        };
+        self.plan_seconds.observe(start.elapsed().as_secs_f64());
+        let mut facts = self.facts();
+        if planned.as_ref().is_ok_and(|delta| !delta.is_empty()) {
+            facts.last_change = Some(Timestamp::now());
+        }
+        planned.map_err(|panic| {
+            facts.panics += 1;
+            PlanningPanic(message(&*panic))
+        })
+    }
+
+    /// Plans from nothing, after a panic left a planner that cannot be trusted.
+    pub fn plan_anew(&self, changes: Vec<Change>) -> Result<(), PlanningPanic> {
+        let mut planner = Planner::new(self.clusters.clone());
+        let planned = catch_unwind(AssertUnwindSafe(|| planner.apply(changes)));
+        planned.map_err(|panic| PlanningPanic(message(&*panic)))?;
+        *self.planner.write().unwrap_or_else(PoisonError::into_inner) = planner;
+        Ok(())
+    }
+
+    /// Serves a change of the plan, by one swap.
+    pub fn publish(&self, delta: &Delta, endpoints: BTreeMap<EndpointId, Endpoint>) {
+        if delta.views {
+            return self.publish_all(endpoints);
+        }
+        let planner = self.planner();
+        self.views.publish(|table| {
+            for view in planner.views() {
+                let zones = table.views.entry(view.name.clone()).or_default();
+                embedded::update(&planner, &view, delta, zones);
+            }
+            table.endpoints = endpoints;
+        });
+    }
+
+    /// Serves the whole plan and nothing else, by one swap.
+    pub fn publish_all(&self, endpoints: BTreeMap<EndpointId, Endpoint>) {
+        let planner = self.planner();
+        let views = zones(&planner);
+        self.views.publish(|table| {
+            table.views = views;
+            table.endpoints = endpoints;
+            table.synced = true;
+        });
+    }
+
+    /// Explains a name as it is served now.
+    pub fn explain(&self, question: &Question) -> Result<Explanation, QuestionError> {
+        let table = self.views.load();
+        explain(&self.planner(), |view| table.views.get(view), question)
+    }
+}
+
+/// The zones of every view of a plan.
+pub fn zones(planner: &Planner) -> BTreeMap<String, Zones> {
+    planner.views().into_iter().map(|view| (view.name.clone(), embedded::zones(planner, &view))).collect()
+}
+
+/// What a panic said.
+fn message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}

@@ -1,0 +1,154 @@
+//! The DNS listeners of a running instance: opened as views need them, closed when a class lets go.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow};
+use server::{Bound, Counters, Endpoint, EndpointId, ServeHandle, Views};
+
+use super::ports::Slot;
+
+/// All listeners.
+#[derive(Debug)]
+pub struct Listeners {
+    first: SocketAddr,
+    open: BTreeMap<Slot, Listener>,
+    next: u16,
+}
+
+#[derive(Debug)]
+struct Listener {
+    id: EndpointId,
+    address: SocketAddr,
+    socket: Socket,
+}
+
+#[derive(Debug)]
+enum Socket {
+    /// Holds the port; answers once its endpoint is in the view table.
+    Bound(Bound),
+    Serving(ServeHandle),
+}
+
+/// What a listener has counted.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// The endpoint it serves.
+    pub endpoint: EndpointId,
+    /// Its address.
+    pub address: SocketAddr,
+    /// Its counters.
+    pub counters: Arc<Counters>,
+}
+
+impl Listeners {
+    /// No listener yet; numbered ones start at this address.
+    pub fn new(first: SocketAddr) -> Listeners {
+        Listeners { first, open: BTreeMap::new(), next: 0 }
+    }
+
+    /// Binds what is wanted and not open yet; returns what could not be bound.
+    pub async fn bind(&mut self, wanted: &BTreeMap<Slot, Endpoint>) -> Vec<anyhow::Error> {
+        let mut troubles = Vec::new();
+        for slot in wanted.keys() {
+            if !self.open.contains_key(slot) {
+                let bound = self.bind_one(*slot).await;
+                troubles.extend(bound.err());
+            }
+        }
+        troubles
+    }
+
+    async fn bind_one(&mut self, slot: Slot) -> Result<()> {
+        let address = self.address_of(slot)?;
+        let bound = server::bind(address).await.with_context(|| match slot {
+            Slot::Numbered(_) => format!("cannot serve DNS on {address} (choose another address with --dns)"),
+            Slot::Own(_) => {
+                format!("cannot serve DNS on {address} (a DNSClass names it under embedded.listen)")
+            }
+        })?;
+        let listener =
+            Listener { id: EndpointId(self.next), address: bound.local_addr(), socket: Socket::Bound(bound) };
+        self.next += 1;
+        self.open.insert(slot, listener);
+        Ok(())
+    }
+
+    fn address_of(&self, slot: Slot) -> Result<SocketAddr> {
+        let number = match slot {
+            Slot::Own(address) => return Ok(address),
+            Slot::Numbered(number) => number,
+        };
+        // Port 0 asks for any free port, for every view.
+        let port = if self.first.port() == 0 { Some(0) } else { self.first.port().checked_add(number) };
+        let port = port.ok_or_else(|| {
+            anyhow!(
+                "no port is left after {} for view {}: choose a lower port with --dns",
+                self.first,
+                number + 1
+            )
+        })?;
+        Ok(SocketAddr::new(self.first.ip(), port))
+    }
+
+    /// What goes into the view table: the wanted endpoints by the numbers of their listeners.
+    pub fn table(&self, wanted: &BTreeMap<Slot, Endpoint>) -> BTreeMap<EndpointId, Endpoint> {
+        let entry = |(slot, endpoint): (&Slot, &Endpoint)| Some((self.open.get(slot)?.id, endpoint.clone()));
+        wanted.iter().filter_map(entry).collect()
+    }
+
+    /// Answers on every bound listener, and closes those that nobody wants any more.
+    pub async fn serve(&mut self, wanted: &BTreeMap<Slot, Endpoint>, views: &Views) {
+        let gone: Vec<Slot> = self.open.keys().filter(|slot| !wanted.contains_key(slot)).copied().collect();
+        for slot in gone {
+            if let Some(listener) = self.open.remove(&slot) {
+                listener.stop().await;
+            }
+        }
+        let open = std::mem::take(&mut self.open);
+        self.open = open.into_iter().map(|(slot, listener)| (slot, listener.serve(views))).collect();
+    }
+
+    /// The address of a slot, where it is open.
+    pub fn address(&self, slot: Slot) -> Option<SocketAddr> {
+        self.open.get(&slot).map(|listener| listener.address)
+    }
+
+    /// What every listener has counted.
+    pub fn counted(&self) -> Vec<Counted> {
+        self.open.values().filter_map(Listener::counted).collect()
+    }
+
+    /// Stops all of them, queries under way finished.
+    pub async fn stop(self) {
+        for listener in self.open.into_values() {
+            listener.stop().await;
+        }
+    }
+}
+
+impl Listener {
+    fn serve(self, views: &Views) -> Listener {
+        let socket = match self.socket {
+            Socket::Bound(bound) => Socket::Serving(server::serve(bound, self.id, views.clone())),
+            serving => serving,
+        };
+        Listener { socket, ..self }
+    }
+
+    fn counted(&self) -> Option<Counted> {
+        match &self.socket {
+            Socket::Serving(handle) => {
+                Some(Counted { endpoint: self.id, address: self.address, counters: handle.counters() })
+            }
+            Socket::Bound(_) => None,
+        }
+    }
+
+    async fn stop(self) {
+        if let Socket::Serving(handle) = self.socket {
+            handle.stop().await;
+        }
+    }
+}

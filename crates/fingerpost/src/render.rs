@@ -1,0 +1,24 @@
+//! From data to text: tables, colours, diffs, manifests and zone files. No IO.
+
+pub mod changes;
+pub mod condition;
+pub mod difference;
+pub mod explanation;
+pub mod manifests;
+pub mod numbers;
+pub mod palette;
+pub mod plan;
+pub mod table;
+pub mod zones;
+
+pub use palette::Palette;
+
+/// An object as people call it: `ServiceRoute shop/web`.
+pub fn object(object: &planner::ObjectRef) -> String {
+    let kind = object.kind.kind();
+    if object.namespace.is_empty() {
+        format!("{kind} {}", object.name)
+    } else {
+        format!("{kind} {}/{}", object.namespace, object.name)
+    }
+}

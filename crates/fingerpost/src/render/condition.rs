@@ -1,0 +1,52 @@
+//! An object's status in one line.
+
+use serde_json::Value;
+
+/// How an object fares: its phase, and why it is not ready where it is not.
+pub fn summary(status: &Value) -> String {
+    let phase = status["phase"].as_str();
+    let trouble = ready(status).filter(|condition| condition["status"] != "True").map(told);
+    match (phase, trouble) {
+        (Some(phase), Some(trouble)) => format!("{phase}: {trouble}"),
+        (Some(phase), None) => phase.to_owned(),
+        (None, Some(trouble)) => format!("not ready: {trouble}"),
+        (None, None) => "Ready".to_owned(),
+    }
+}
+
+/// Whether the object says of itself that it is not ready.
+pub fn is_bad(status: &Value) -> bool {
+    ready(status).is_some_and(|condition| condition["status"] == "False")
+}
+
+fn ready(status: &Value) -> Option<&Value> {
+    status["conditions"].as_array()?.iter().find(|condition| condition["type"] == "Ready")
+}
+
+fn told(condition: &Value) -> String {
+    let text = |key: &str| condition[key].as_str().unwrap_or_default().to_owned();
+    match text("message") {
+        message if message.is_empty() => text("reason"),
+        message => format!("{}, {message}", text("reason")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+    use serde_json::json;
+
+    #[rstest]
+    #[case(json!({}), "Ready")]
+    #[case(json!({"phase": "Active"}), "Active")]
+    #[case(json!({"conditions": [{"type": "Ready", "status": "True", "reason": "Good"}]}), "Ready")]
+    #[case(
+        json!({"phase": "Failed", "conditions": [{"type": "Ready", "status": "False", "reason": "Lost", "message": "by a hair"}]}),
+        "Failed: Lost, by a hair"
+    )]
+    #[case(json!({"conditions": [{"type": "Ready", "status": "Unknown", "reason": "Pending"}]}), "not ready: Pending")]
+    fn a_status_is_told_in_a_line(#[case] status: Value, #[case] line: &str) {
+        assert_eq!(summary(&status), line);
+    }
+}

@@ -1,0 +1,98 @@
+//! What differs between two JSON values, path by path.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// One line for each place where the values differ, such as `status.phase: Pending → Active`.
+pub fn lines(before: &Value, after: &Value) -> Vec<String> {
+    let mut lines = Vec::new();
+    compare("", before, after, &mut lines);
+    lines
+}
+
+fn compare(path: &str, before: &Value, after: &Value, lines: &mut Vec<String>) {
+    match (before, after) {
+        _ if before == after => {}
+        (Value::Object(old), Value::Object(new)) => {
+            let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+            for key in keys {
+                compare(&below(path, key), &before[key], &after[key], lines);
+            }
+        }
+        (Value::Array(old), Value::Array(new)) => compare_lists(path, old, new, lines),
+        (Value::Null, _) => lines.push(format!("{path}: + {}", short(after))),
+        (_, Value::Null) => lines.push(format!("{path}: - {}", short(before))),
+        _ => lines.push(format!("{path}: {} → {}", short(before), short(after))),
+    }
+}
+
+fn below(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
+/// Lists of objects are compared by what their items are called, other lists as sets.
+fn compare_lists(path: &str, old: &[Value], new: &[Value], lines: &mut Vec<String>) {
+    if old.iter().chain(new).all(|item| !item.is_object()) {
+        lines.extend(
+            old.iter().filter(|item| !new.contains(item)).map(|item| format!("{path}: - {}", short(item))),
+        );
+        lines.extend(
+            new.iter().filter(|item| !old.contains(item)).map(|item| format!("{path}: + {}", short(item))),
+        );
+        return;
+    }
+    let (old, new) = (labelled(old), labelled(new));
+    let labels: BTreeSet<&String> = old.iter().chain(&new).map(|(label, _)| label).collect();
+    let find = |side: &[(String, &Value)], label| {
+        side.iter().find(|(own, _)| own == label).map(|(_, item)| (*item).clone())
+    };
+    for label in labels {
+        let sides = (find(&old, label).unwrap_or_default(), find(&new, label).unwrap_or_default());
+        compare(&format!("{path}[{label}]"), &sides.0, &sides.1, lines);
+    }
+}
+
+/// Items with what they are called: by type or name where that is unique, else by position.
+fn labelled(items: &[Value]) -> Vec<(String, &Value)> {
+    let name = |item: &Value| {
+        ["type", "name", "fqdn", "dnsName"].iter().find_map(|key| Some(item.get(*key)?.as_str()?.to_owned()))
+    };
+    let names: Option<Vec<String>> = items.iter().map(name).collect();
+    let unique = names.filter(|names| names.iter().collect::<BTreeSet<_>>().len() == names.len());
+    let names = unique.unwrap_or_else(|| (0..items.len()).map(|index| index.to_string()).collect());
+    names.into_iter().zip(items).collect()
+}
+
+/// A value for one line: long ones are cut.
+fn short(value: &Value) -> String {
+    const LONGEST: usize = 120;
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+    use serde_json::json;
+
+    #[rstest]
+    #[case(json!({"a": 1}), json!({"a": 1}), &[])]
+    #[case(json!({"a": {"b": 1}}), json!({"a": {"b": 2}}), &["a.b: 1 → 2"])]
+    #[case(json!({"a": "x"}), json!({}), &["a: - x"])]
+    #[case(json!({}), json!({"a": "x"}), &["a: + x"])]
+    #[case(json!({"hosts": ["a", "b"]}), json!({"hosts": ["b", "c"]}), &["hosts: - a", "hosts: + c"])]
+    #[case(
+        json!({"conditions": [{"type": "Ready", "status": "True"}]}),
+        json!({"conditions": [{"type": "Published", "status": "True"}, {"type": "Ready", "status": "False"}]}),
+        &["conditions[Published]: + {\"status\":\"True\",\"type\":\"Published\"}", "conditions[Ready].status: True → False"]
+    )]
+    #[case(json!({"l": [{"x": 1}]}), json!({"l": [{"x": 2}]}), &["l[0].x: 1 → 2"])]
+    fn differences_are_told_by_path(#[case] before: Value, #[case] after: Value, #[case] expected: &[&str]) {
+        assert_eq!(lines(&before, &after), expected);
+    }
+}
