@@ -269,8 +269,11 @@ fn label_to_ascii(label: &str) -> Option<Cow<'_, str>> {
     (!ascii.is_empty()).then_some(ascii)
 }
 
+/// Labels without their escapes, leftmost first.
+type Labels<'a> = Vec<Cow<'a, [u8]>>;
+
 /// The labels of a presentation-format name, and whether it ended in a dot.
-fn split<'a>(ascii: &'a str, written: &str) -> Result<(Vec<Cow<'a, [u8]>>, bool), NameError> {
+fn split<'a>(ascii: &'a str, written: &str) -> Result<(Labels<'a>, bool), NameError> {
     let mut labels =
         if ascii.contains('\\') { escaped_labels(ascii, written)? } else { plain_labels(ascii, written)? };
     let absolute = labels.len() > 1 && labels.last().is_some_and(|label| label.is_empty());
@@ -281,14 +284,14 @@ fn split<'a>(ascii: &'a str, written: &str) -> Result<(Vec<Cow<'a, [u8]>>, bool)
 }
 
 /// The labels of a name without escapes, which is nearly every name.
-fn plain_labels<'a>(ascii: &'a str, written: &str) -> Result<Vec<Cow<'a, [u8]>>, NameError> {
+fn plain_labels<'a>(ascii: &'a str, written: &str) -> Result<Labels<'a>, NameError> {
     match ascii.bytes().find(|octet| !is_plain(*octet)) {
         Some(octet) => Err(bad_character(written, octet)),
         None => Ok(ascii.split('.').map(|label| Cow::Borrowed(label.as_bytes())).collect()),
     }
 }
 
-fn escaped_labels(ascii: &str, written: &str) -> Result<Vec<Cow<'static, [u8]>>, NameError> {
+fn escaped_labels(ascii: &str, written: &str) -> Result<Labels<'static>, NameError> {
     let mut labels = Vec::new();
     let mut label = Vec::new();
     let mut rest = ascii.bytes();

@@ -80,3 +80,45 @@ impl<'de> Deserialize<'de> for Rtype {
         text.parse().map_err(serde::de::Error::custom)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use rstest::rstest;
+    use serde::de::IntoDeserializer;
+    use serde::de::value::{Error, StrDeserializer};
+
+    #[rstest]
+    #[case("A", Rtype::A, "A")]
+    #[case("https", Rtype::HTTPS, "HTTPS")]
+    #[case("TYPE1", Rtype::A, "A")]
+    #[case("type65280", Rtype(65280), "TYPE65280")]
+    fn reads_and_prints(#[case] text: &'static str, #[case] rtype: Rtype, #[case] shown: &str) {
+        assert_eq!(text.parse(), Ok(rtype));
+        assert_eq!((rtype.to_string(), format!("{rtype:?}")), (shown.to_owned(), shown.to_owned()));
+        let deserializer: StrDeserializer<'_, Error> = text.into_deserializer();
+        assert_eq!(Rtype::deserialize(deserializer).unwrap(), rtype);
+    }
+
+    #[rstest]
+    #[case("")]
+    #[case("ADDRESS")]
+    #[case("TYPE")]
+    #[case("TYPE+1")]
+    #[case("TYPE65536")]
+    fn refuses(#[case] text: &str) {
+        assert_eq!(text.parse::<Rtype>(), Err(RtypeError(text.to_owned())));
+    }
+
+    #[rstest]
+    #[case(Rtype::A, false)]
+    #[case(Rtype::OPT, true)]
+    #[case(Rtype::AXFR, true)]
+    #[case(Rtype::ANY, true)]
+    #[case(Rtype(0), true)]
+    #[case(Rtype::CAA, false)]
+    fn meta_types_have_no_records(#[case] rtype: Rtype, #[case] meta: bool) {
+        assert_eq!(rtype.is_meta(), meta);
+    }
+}

@@ -139,7 +139,7 @@ fn relations() {
     assert_eq!(www.suffixes().collect::<Vec<_>>(), [www.clone(), example, name("org"), Name::root()]);
     assert_eq!(www.undotted(), "www.example.org");
     assert_eq!(Name::root().undotted(), ".");
-    assert_eq!(www.labels().rev().next().unwrap(), &b"org"[..]);
+    assert_eq!(www.labels().next_back().unwrap(), &b"org"[..]);
 }
 
 #[rstest]

@@ -48,6 +48,8 @@ impl Rdata {
             ZoneRecordData::Unknown(_) => return None,
             ZoneRecordData::A(data) => return Some(data.addr().to_string()),
             ZoneRecordData::Aaaa(data) => return Some(data.addr().to_string()),
+            // Always quoted and escaped, and too frequent to be read back each time.
+            ZoneRecordData::Txt(data) => return Some(data.display_zonefile(DisplayKind::Simple).to_string()),
             data => data.display_zonefile(DisplayKind::Simple).to_string(),
         };
         let same = Rdata::parse(self.rtype, &text, &Name::root()).is_ok_and(|data| data == *self);

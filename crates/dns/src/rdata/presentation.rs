@@ -1,7 +1,7 @@
 //! Record data from presentation format.
 //!
 //! The text is split by our own lexer first, so that it can never be more than one record's data.
-//! Addresses, single names and SOA, most of what a zone has, are read here; everything else by the
+//! Addresses, names with or without numbers and SOA, most of what a zone has, are read here; everything else by the
 //! zone file scanner of the `domain` crate. Names are made absolute before it sees them, so that
 //! they follow the rules of [`Name`] everywhere.
 
@@ -40,7 +40,9 @@ impl Rdata {
         match rtype {
             Rtype::A => single::<Ipv4Addr>(tokens).map(Rdata::a).ok_or_else(|| expected(rtype)),
             Rtype::AAAA => single::<Ipv6Addr>(tokens).map(Rdata::aaaa).ok_or_else(|| expected(rtype)),
-            Rtype::CNAME | Rtype::DNAME | Rtype::NS | Rtype::PTR => target(rtype, tokens, origin),
+            Rtype::CNAME | Rtype::DNAME | Rtype::NS | Rtype::PTR => target(rtype, 0, tokens, origin),
+            Rtype::MX => target(rtype, 1, tokens, origin),
+            Rtype::SRV => target(rtype, 3, tokens, origin),
             Rtype::SOA => soa(tokens, origin),
             _ => scan(rtype, tokens, origin),
         }
@@ -66,11 +68,22 @@ fn single<T: std::str::FromStr>(tokens: &[Token<'_>]) -> Option<T> {
     }
 }
 
-fn target(rtype: Rtype, tokens: &[Token<'_>], origin: &Name) -> Result<Rdata, Reason> {
-    match tokens {
-        [token] => Ok(Rdata::name(rtype, &name(token, origin)?)),
-        _ => Err(expected(rtype)),
+/// So many 16-bit numbers, and a name.
+fn target(rtype: Rtype, numbers: usize, tokens: &[Token<'_>], origin: &Name) -> Result<Rdata, Reason> {
+    let Some((last, first)) = tokens.split_last().filter(|(_, first)| first.len() == numbers) else {
+        return Err(expected(rtype));
+    };
+    let mut wire = Vec::with_capacity(2 * numbers + last.text.len() + origin.key().len() + 2);
+    for token in first {
+        wire.extend_from_slice(&number(token).ok_or_else(|| expected(rtype))?.to_be_bytes());
     }
+    name(last, origin)?.write_wire(&mut wire);
+    Ok(Rdata::from_checked_wire(rtype, &wire))
+}
+
+fn number(token: &Token<'_>) -> Option<u16> {
+    // The standard parser would take a plus sign.
+    token.text.bytes().all(|octet| octet.is_ascii_digit()).then(|| token.text.parse().ok())?
 }
 
 fn name(token: &Token<'_>, origin: &Name) -> Result<Name, Reason> {
@@ -82,7 +95,8 @@ fn soa(tokens: &[Token<'_>], origin: &Name) -> Result<Rdata, Reason> {
     let number = |token: &Token<'_>| parse_seconds(token.text).ok_or_else(|| expected(Rtype::SOA));
     let times = times.iter().map(number).collect::<Result<Vec<u32>, Reason>>()?;
     let [refresh, retry, expire, minimum] = times[..] else { return Err(expected(Rtype::SOA)) };
-    let serial = serial.text.parse().map_err(|_| expected(Rtype::SOA))?;
+    let serial = serial.text.parse().ok().filter(|_| !serial.text.starts_with('+'));
+    let serial = serial.ok_or_else(|| expected(Rtype::SOA))?;
     let (mname, rname) = (name(mname, origin)?, name(rname, origin)?);
     Ok(Rdata::soa(&Soa { mname, rname, serial, refresh, retry, expire, minimum }))
 }
@@ -91,7 +105,7 @@ fn soa(tokens: &[Token<'_>], origin: &Name) -> Result<Rdata, Reason> {
 fn generic(rtype: Rtype, tokens: &[Token<'_>]) -> Result<Rdata, Reason> {
     let wrong = || "write `\\#`, the number of octets, and that many octets in hexadecimal".to_owned();
     let (length, digits) = tokens.split_first().ok_or_else(wrong)?;
-    let length: u16 = length.text.parse().map_err(|_| wrong())?;
+    let length = number(length).ok_or_else(wrong)?;
     let digits: String = digits.iter().map(|token| token.text).collect();
     let wire = octets(&digits).filter(|wire| wire.len() == usize::from(length)).ok_or_else(wrong)?;
     Rdata::from_wire(rtype, &wire).map_err(|error| error.reason)
@@ -139,8 +153,7 @@ fn line(rtype: Rtype, tokens: &[Token<'_>], origin: &Name) -> Result<String, Rea
 /// Which fields of the presentation format are domain names.
 fn name_fields(rtype: Rtype) -> &'static [usize] {
     match rtype {
-        Rtype::MX | Rtype::SVCB | Rtype::HTTPS => &[1],
-        Rtype::SRV => &[3],
+        Rtype::SVCB | Rtype::HTTPS => &[1],
         Rtype::NAPTR => &[5],
         Rtype::RP => &[0, 1],
         _ => &[],

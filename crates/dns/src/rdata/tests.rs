@@ -75,6 +75,7 @@ fn reads_and_prints(#[case] rtype: &str, #[case] text: &str, #[case] shown: &str
 #[case("CNAME", "a..b", "`a..b` has an empty label")]
 #[case("MX", "mail", "expected a preference and a domain name, such as 10 mail.example.org.")]
 #[case("MX", "70000 mail", "expected a preference and a domain name, such as 10 mail.example.org.")]
+#[case("MX", "+10 mail", "expected a preference and a domain name, such as 10 mail.example.org.")]
 #[case("MX", "10 mail more", "expected a preference and a domain name, such as 10 mail.example.org.")]
 #[case("SRV", "1 2 3", "expected priority, weight, port and target, such as 0 5 5060 sip.example.org.")]
 #[case(
@@ -296,6 +297,12 @@ proptest! {
     #[test]
     fn any_data_prints_what_it_reads(rtype in proptest::sample::select(TYPES), wire in any_wire()) {
         prints_what_it_reads(rtype, &wire)?;
+    }
+
+    #[test]
+    fn any_text_prints_what_it_reads(octets in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let strings = octets.chunks(100).flat_map(|s| [&[s.len() as u8], s].concat());
+        prints_what_it_reads(Rtype::TXT, &strings.collect::<Vec<u8>>())?;
     }
 
     #[test]
