@@ -16,9 +16,12 @@ use super::walk::Stamp;
 
 /// What a zone file holds, and which files it was made from.
 pub(super) struct ZoneReading {
-    pub(super) zone: Result<(Arc<PackedZone>, Vec<FileNote>), (Option<Name>, FileNote)>,
+    pub(super) zone: Result<(Arc<PackedZone>, Vec<FileNote>), Refused>,
     pub(super) includes: Vec<Include>,
 }
+
+/// The zone's origin where it is known, and what is wrong.
+pub(super) type Refused = (Option<Name>, FileNote);
 
 /// A file that a zone file includes, or would if it were there.
 #[derive(Clone, Debug, PartialEq, Eq)]
