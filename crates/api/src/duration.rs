@@ -105,3 +105,40 @@ impl JsonSchema for Duration {
         json_schema!({ "type": "string", "maxLength": 32, "pattern": "^([0-9]{1,5}(h|m|s|ms)){1,4}$" })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("100ms", 100, "100ms")]
+    #[case("5s", 5_000, "5s")]
+    #[case("90s", 90_000, "1m30s")]
+    #[case("1h2m3s4ms", 3_723_004, "1h2m3s4ms")]
+    #[case("0s", 0, "0s")]
+    #[case("99999h", 359_996_400_000, "99999h")]
+    fn durations_are_read_and_written(#[case] text: &str, #[case] millis: u64, #[case] written: &str) {
+        let duration: Duration = text.parse().unwrap();
+        assert_eq!(duration.as_millis(), millis);
+        assert_eq!(duration.to_string(), written);
+        assert_eq!(std::time::Duration::from(duration).as_millis(), u128::from(millis));
+    }
+
+    #[rstest]
+    #[case("")]
+    #[case("5")]
+    #[case("s")]
+    #[case("5 s")]
+    #[case("-5s")]
+    #[case("1.5s")]
+    #[case("5us")]
+    #[case("123456s")]
+    #[case("1s1s1s1s1s")]
+    fn what_is_no_duration_is_refused(#[case] text: &str) {
+        assert_eq!(text.parse::<Duration>(), Err(DurationError(text.to_owned())));
+    }
+}

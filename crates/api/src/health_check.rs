@@ -214,3 +214,48 @@ impl HealthCheck {
         checks.require(!asks, &format!("{path}.protocol"), "TCP", message);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use rstest::rstest;
+
+    use super::*;
+
+    fn parse(yaml: &str) -> HealthCheck {
+        serde_saphyr::from_str(yaml).unwrap()
+    }
+
+    #[test]
+    fn empty_block_is_the_documents_default() {
+        let check = parse("{}");
+        assert_eq!(check, HealthCheck::default());
+        assert_eq!((check.protocol, check.path(), check.port()), (Protocol::Https, "/healthz", Some(443)));
+        assert_eq!((check.interval.to_string(), check.timeout().to_string()), ("5s".into(), "2s".into()));
+        assert_eq!((check.failures(None), check.successes), (3, 2));
+        assert_eq!(check.failures(Some(PlacementMode::ActivePassiveWarm)), 6);
+    }
+
+    #[rstest]
+    #[case("{protocol: HTTP}", Some(80))]
+    #[case("{protocol: TCP}", None)]
+    #[case("{protocol: TCP, port: 25}", Some(25))]
+    fn port_follows_the_protocol(#[case] yaml: &str, #[case] port: Option<u16>) {
+        assert_eq!(parse(yaml).port(), port);
+    }
+
+    #[test]
+    fn default_timeout_is_never_longer_than_the_interval() {
+        assert_eq!(parse("{interval: 500ms}").timeout(), Duration::from_millis(500));
+    }
+
+    #[rstest]
+    #[case("{}", 204, true)]
+    #[case("{}", 301, false)]
+    #[case("{expectedCodes: ['200', 300-302]}", 301, true)]
+    #[case("{expectedCodes: ['200', 300-302]}", 201, false)]
+    fn codes_mean_up(#[case] yaml: &str, #[case] code: u16, #[case] up: bool) {
+        assert_eq!(parse(yaml).expects(code), up);
+    }
+}

@@ -5,6 +5,7 @@
 //! judge it, and turns back into a manifest by [`manifest`]. [`crds`] has the definitions to
 //! install. Nothing in here does IO or reads a clock.
 
+#![allow(clippy::duplicated_attributes, reason = "kube's printer columns are attributes of one form")]
 #![allow(unreachable_pub, reason = "kube's KubeSchema repeats each public struct inside a function")]
 
 mod checks;

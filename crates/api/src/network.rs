@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::checks::Checks;
 
-/// Reads an address with or without a port; `53` alone is every address.
+/// Whether the text is an address, with or without a port.
 pub(crate) fn is_listen_address(text: &str) -> bool {
     text.parse::<SocketAddr>().is_ok_and(|address| address.port() != 0) || text.parse::<IpAddr>().is_ok()
 }
@@ -34,4 +34,39 @@ pub(crate) fn check_network(field: &str, text: &str, checks: &mut Checks) {
 pub(crate) fn check_listen_address(field: &str, text: &str, checks: &mut Checks) {
     let message = "is not an address: write it as `192.0.2.1`, `192.0.2.1:53` or `[2001:db8::1]:53`";
     checks.require(is_listen_address(text), field, text, message);
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("10.0.0.0/8", true)]
+    #[case("0.0.0.0/0", true)]
+    #[case("192.0.2.1", true)]
+    #[case("2001:db8::/32", true)]
+    #[case("::/129", false)]
+    #[case("10.0.0.0/33", false)]
+    #[case("10.0.0.0/", false)]
+    #[case("10.0.0.0/+8", false)]
+    #[case("10.0.0/8", false)]
+    #[case("example.org", false)]
+    fn networks(#[case] text: &str, #[case] valid: bool) {
+        assert_eq!(parse_network(text).is_some(), valid);
+    }
+
+    #[rstest]
+    #[case("192.0.2.1", true)]
+    #[case("192.0.2.1:53", true)]
+    #[case("2001:db8::1", true)]
+    #[case("[2001:db8::1]:53", true)]
+    #[case("192.0.2.1:0", false)]
+    #[case(":53", false)]
+    #[case("localhost", false)]
+    #[case("[2001:db8::1]", false)]
+    fn listen_addresses(#[case] text: &str, #[case] valid: bool) {
+        assert_eq!(is_listen_address(text), valid);
+    }
 }

@@ -169,3 +169,83 @@ pub(crate) fn status_codes(text: &str) -> Option<(u16, u16)> {
     let (first, last) = (code(first)?, code(last)?);
     (first >= 100 && first <= last && last <= 599).then_some((first, last))
 }
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(LABEL, "weu")]
+    #[case(LABEL, "a")]
+    #[case(LABEL, "A--b1")]
+    #[case(OBJECT_NAME, "a.b-c.1")]
+    #[case(NAMESPACE, "istio-system")]
+    #[case(LABEL_VALUE, "A_b.c-1")]
+    #[case(DOMAIN, "aks.vecd.vczc.nl")]
+    #[case(DOMAIN, "a-b.c1.de")]
+    #[case(LETTER, "p")]
+    #[case(POSTFIX, "internal")]
+    #[case(POSTFIX, "a-1-b")]
+    #[case(GEO, "IE")]
+    #[case(GEO, "GEO-EU")]
+    #[case(STATUS_CODES, "200")]
+    #[case(STATUS_CODES, "200-299")]
+    #[case(URL, "http://a")]
+    #[case(URL, "https://a.example.org:8443/base/path")]
+    #[case(URL, "http://[2001:db8::1]:80/")]
+    #[case(URL, "http://192.0.2.1")]
+    fn fits(#[case] pattern: Pattern, #[case] text: &str) {
+        assert!(pattern.fits(text));
+    }
+
+    #[rstest]
+    #[case(LABEL, "")]
+    #[case(LABEL, "-a")]
+    #[case(LABEL, "a-")]
+    #[case(LABEL, "a.b")]
+    #[case(LABEL, "a_b")]
+    #[case(LABEL, "ü")]
+    #[case(LABEL, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")]
+    #[case(OBJECT_NAME, "A")]
+    #[case(OBJECT_NAME, "a..b")]
+    #[case(OBJECT_NAME, ".a")]
+    #[case(NAMESPACE, "a.b")]
+    #[case(LABEL_VALUE, "_a")]
+    #[case(LABEL_VALUE, "a b")]
+    #[case(DOMAIN, "org")]
+    #[case(DOMAIN, ".org")]
+    #[case(DOMAIN, "a.org.")]
+    #[case(DOMAIN, "a.o")]
+    #[case(DOMAIN, "a.or9")]
+    #[case(DOMAIN, "A.org")]
+    #[case(DOMAIN, "-a.org")]
+    #[case(LETTER, "")]
+    #[case(LETTER, "ab")]
+    #[case(LETTER, "1")]
+    #[case(POSTFIX, "a--b")]
+    #[case(POSTFIX, "-a")]
+    #[case(GEO, "ie")]
+    #[case(GEO, "IRL")]
+    #[case(GEO, "EU-GEO")]
+    #[case(GEO, "GEO-XX")]
+    #[case(STATUS_CODES, "2xx")]
+    #[case(STATUS_CODES, "600")]
+    #[case(STATUS_CODES, "99")]
+    #[case(STATUS_CODES, "300-200")]
+    #[case(STATUS_CODES, "+200")]
+    #[case(URL, "a.example.org")]
+    #[case(URL, "ftp://a")]
+    #[case(URL, "http://")]
+    #[case(URL, "http://u:p@a")]
+    #[case(URL, "http://a?b")]
+    #[case(URL, "http://a b")]
+    #[case(URL, "http://a:0")]
+    #[case(URL, "http://a:b")]
+    #[case(URL, "http://[::1")]
+    #[case(URL, "http://[::1]x")]
+    fn does_not_fit(#[case] pattern: Pattern, #[case] text: &str) {
+        assert!(!pattern.fits(text));
+    }
+}

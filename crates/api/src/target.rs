@@ -99,3 +99,61 @@ fn is_inward(address: IpAddr) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Kind, decode};
+
+    fn class(spec: serde_json::Value) -> Object {
+        let manifest = json!({"apiVersion": "", "kind": "", "metadata": {"name": "c"}, "spec": spec});
+        decode(Kind::DNSClass, manifest).unwrap()
+    }
+
+    #[rstest]
+    #[case("http://127.0.0.1:80", true)]
+    #[case("http://[::1]", true)]
+    #[case("http://[::ffff:127.0.0.1]", true)]
+    #[case("http://169.254.169.254/latest", true)]
+    #[case("http://[fe80::1]", true)]
+    #[case("http://[fd00:ec2::254]", true)]
+    #[case("http://0.0.0.0", true)]
+    #[case("http://224.0.0.1", true)]
+    #[case("http://10.0.0.1", false)]
+    #[case("http://[2001:db8::1]", false)]
+    #[case("http://localhost", false)]
+    fn inward_addresses_are_forbidden(#[case] url: &str, #[case] forbidden: bool) {
+        let problems = forbidden_targets(&class(json!({ "server": url })), |_| false);
+        assert_eq!(problems.len(), usize::from(forbidden), "{problems:?}");
+        assert!(problems.iter().all(|problem| problem.to_string().contains("--allow-target")));
+    }
+
+    #[test]
+    fn what_is_allowed_is_not_forbidden() {
+        let object = class(json!({ "server": "http://127.0.0.1" }));
+        assert_eq!(forbidden_targets(&object, |address| address.is_loopback()), []);
+    }
+
+    #[test]
+    fn every_back_end_and_witness_is_looked_at() {
+        let key = json!({"name": "n", "key": "k"});
+        let specs = [
+            json!({"powerdns": {"url": "http://127.0.0.1", "apiKeySecretRef": key}}),
+            json!({"externalDNSWebhook": {"url": "http://127.0.0.1"}}),
+            json!({"rfc2136": {"server": "127.0.0.1:53"}}),
+        ];
+        for spec in specs {
+            assert_eq!(forbidden_targets(&class(spec.clone()), |_| false).len(), 1, "{spec}");
+        }
+        let witness =
+            json!({"etcd": {"endpoints": ["http://127.0.0.1:2379"]}, "http": {"url": "http://[::1]"}});
+        let placement = json!({"apiVersion": "", "kind": "", "metadata": {"name": "p"}, "spec": {
+            "hostname": "a.example.org", "mode": "single-region", "regions": [], "witness": witness}});
+        assert_eq!(forbidden_targets(&decode(Kind::Placement, placement).unwrap(), |_| false).len(), 2);
+    }
+}

@@ -130,7 +130,7 @@ pub struct DNSClassStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<ClassHealth>,
     /// `Ready`, and `Stalled` where only the user can help.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
 }
@@ -275,5 +275,21 @@ impl Body for DNSClassSpec {
             checks.name(&format!("spec.zones[{index}]"), zone);
         }
         checks.into_problems()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+
+    #[test]
+    fn back_end_is_the_one_that_is_named() {
+        let class = |yaml: &str| serde_saphyr::from_str::<DNSClassSpec>(yaml).unwrap();
+        assert_eq!(class("{server: 'http://a'}").backend(), Some(Backend::Webhook("http://a")));
+        assert_eq!(class("{embedded: {}}").backend(), Some(Backend::Embedded(&Embedded::default())));
+        assert_eq!(class("{}").backend(), None);
+        assert_eq!(class("{server: 'http://a', embedded: {}}").backend(), None);
     }
 }

@@ -71,7 +71,7 @@ pub struct DNSRecordSpec {
     pub dns_class_ref: DNSClassRef,
     /// The data: addresses for A and AAAA, one name for CNAME, names for NS, PTR, MX and SRV,
     /// plain text for TXT, and for CAA what a zone file has.
-    #[schemars(length(min = 1, max = 256), inner(length(min = 1, max = 65535)))]
+    #[schemars(length(min = 1, max = 256), inner(length(min = 1, max = 32768)))]
     pub values: Vec<String>,
     /// The TTL in seconds; default: the zone's, else the class's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,6 +134,7 @@ pub struct DNSRecordStatus {
     pub observed_generation: Option<i64>,
     /// What was last done with the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "RecordState")]
     pub state: Option<RecordState>,
     /// When the provider was last changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,7 +150,7 @@ pub struct DNSRecordStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RecordError>,
     /// `Ready`, and `Stalled` where only the user can help.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
 }
@@ -277,8 +278,16 @@ impl DNSRecordSpec {
         let single = self.r#type != DNSRecordType::Cname || self.values.len() == 1;
         let message = "are too many: a CNAME has exactly one value, the name that this one stands for";
         checks.require(single, "spec.values", self.values.join(", "), message);
+        checks.require(
+            self.values.len() <= 256,
+            "spec.values",
+            "",
+            "has too many entries: a record may have 256",
+        );
         for (index, value) in self.values.iter().enumerate() {
-            self.check_value(&format!("spec.values[{index}]"), value, checks);
+            let field = format!("spec.values[{index}]");
+            checks.require(value.len() <= 32_768, &field, "", "is too long: a value may have 32768 octets");
+            self.check_value(&field, value, checks);
         }
         checks.unique("spec.values", self.values.iter().map(String::as_str));
     }
@@ -293,9 +302,7 @@ impl DNSRecordSpec {
                 let message = "is not an IPv6 address: AAAA takes addresses such as `2001:db8::1`";
                 checks.require(value.parse::<Ipv6Addr>().is_ok(), field, value, message);
             }
-            DNSRecordType::Txt => {
-                checks.require(value.len() <= 60_000, field, "", "is too long: a text may have 60000 octets");
-            }
+            DNSRecordType::Txt => {}
             DNSRecordType::Caa => {
                 if let Err(error) = Rdata::parse(Rtype::CAA, value, &Name::root()) {
                     checks.refuse(field, "", error.to_string());

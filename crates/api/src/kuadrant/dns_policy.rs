@@ -154,7 +154,7 @@ pub struct KuadrantDNSPolicyStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// `Ready`, and `Stalled` where only the user can help.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
 }
@@ -241,5 +241,30 @@ impl Weighted {
         let matches: Vec<String> =
             self.custom.iter().map(|custom| format!("{}={}", custom.label(), custom.value)).collect();
         checks.unique(&format!("{path}.custom"), matches.iter().map(String::as_str));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("{weighted: {default: 1}, GEO: {default: IE}}", Some("IE"))]
+    #[case("{weighted: {default: 1}, geo: {default: DE}}", Some("DE"))]
+    #[case("{weighted: {default: 1}}", None)]
+    fn geo_is_taken_in_both_spellings(#[case] yaml: &str, #[case] expected: Option<&str>) {
+        let balancing: LoadBalancing = serde_saphyr::from_str(yaml).unwrap();
+        assert_eq!(balancing.geo().map(|geo| geo.default.as_str()), expected);
+    }
+
+    #[rstest]
+    #[case("{value: AWS, weight: 1}", "kuadrant.io/lb-attribute-custom-weight")]
+    #[case("{attribute: cloud, value: AWS, weight: 1}", "kuadrant.io/lb-attribute-cloud")]
+    fn attribute_names_the_label(#[case] yaml: &str, #[case] label: &str) {
+        assert_eq!(serde_saphyr::from_str::<CustomWeight>(yaml).unwrap().label(), label);
     }
 }

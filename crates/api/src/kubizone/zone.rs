@@ -177,10 +177,10 @@ pub struct ZoneStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry_count: Option<u32>,
     /// The zone's first thousand entries, with the SOA in front.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<ZoneEntry>,
     /// `Ready`, and `Stalled` where only the user can help.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
 }

@@ -94,6 +94,7 @@ pub struct PlacementSpec {
     /// Whether clients go back by themselves when a better region is up again. Default: `Manual`
     /// with a witness and in mode `active-passive-warm`, else `Automatic`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Failback")]
     pub failback: Option<Failback>,
 }
 
@@ -231,5 +232,32 @@ impl Body for PlacementSpec {
         }
         self.check_witness(&mut checks);
         checks.into_problems()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use rstest::rstest;
+
+    use super::*;
+
+    const WITNESS: &str = ", witness: {http: {url: 'https://w'}}";
+
+    #[rstest]
+    #[case("active-hotstandby", "", 30, Failback::Automatic)]
+    #[case("active-hotstandby", WITNESS, 30, Failback::Manual)]
+    #[case("active-passive-warm", "", 300, Failback::Manual)]
+    #[case("active-passive-warm", ", ttl: 7, failback: Automatic", 7, Failback::Automatic)]
+    fn defaults_follow_mode_and_witness(
+        #[case] mode: &str,
+        #[case] rest: &str,
+        #[case] ttl: u32,
+        #[case] failback: Failback,
+    ) {
+        let yaml = format!("{{hostname: a.example.org, mode: {mode}, regions: []{rest}}}");
+        let placement: PlacementSpec = serde_saphyr::from_str(&yaml).unwrap();
+        assert_eq!((placement.ttl(), placement.failback()), (ttl, failback));
     }
 }

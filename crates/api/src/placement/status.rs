@@ -14,20 +14,20 @@ pub struct PlacementStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// The regions that clients are sent to.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answering: Vec<String>,
     /// How each region is.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub regions: Vec<RegionStatus>,
     /// Who holds the witness's lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<PlacementLease>,
     /// The latest moves between regions, the newest first.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<HistoryEntry>,
     /// `Ready`, and `Stalled` where only the user can help.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
 }

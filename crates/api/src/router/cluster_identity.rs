@@ -62,7 +62,7 @@ pub struct ClusterIdentitySpec {
     #[x_kube(validation = pattern::DOMAIN.rule("spec.domain"))]
     pub domain: String,
     /// One letter for the environment, such as `d`, `t` or `p`. It is part of every service's
-    /// host name.
+    /// host name. Quote `"y"` and `"n"`: kubectl reads them as yes and no.
     #[schemars(length(min = 1, max = 1))]
     #[x_kube(validation = pattern::LETTER.rule("spec.environmentLetter"))]
     pub environment_letter: String,
@@ -83,10 +83,11 @@ pub struct ClusterIdentityStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// `Active` when the identity is valid and in use, `Failed` when it is not valid.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Phase")]
     pub phase: Option<Phase>,
     /// `Ready`, and `Stalled` where only the user can help.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
 }
@@ -160,4 +161,31 @@ pub fn unserved_regions(
     let unserved = identity.adopts_regions.iter().filter(|region| !served(region));
     let message = "is a region that no controller in DNSConfiguration `dns-config` serves: add one there or remove the region here";
     unserved.map(|region| Problem::new("spec.adoptsRegions", region, message)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn adopted_region_without_a_controller_is_named() {
+        let identity: ClusterIdentitySpec = serde_json::from_value(json!({
+            "region": "weu", "cluster": "aks01", "domain": "example.org", "environmentLetter": "p",
+            "adoptsRegions": ["frc", "neu"],
+        }))
+        .unwrap();
+        let configuration = serde_json::from_value(json!({
+            "externalDNSControllers": [{"name": "a", "region": "weu"}, {"name": "b", "region": "neu"}],
+        }))
+        .unwrap();
+        let problems = unserved_regions(&identity, &configuration);
+        assert_eq!(problems.len(), 1);
+        assert!(
+            problems[0].to_string().starts_with("spec.adoptsRegions: `frc` is a region that no controller")
+        );
+    }
 }

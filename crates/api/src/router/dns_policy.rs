@@ -75,7 +75,8 @@ pub struct DNSPolicyStatus {
     pub observed_generation: Option<i64>,
     /// `Active` when this cluster follows the policy, `Inactive` when the policy is for another
     /// cluster or an older policy applies, `Pending` while something is missing.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Phase")]
     pub phase: Option<Phase>,
     /// Whether this cluster follows the policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,7 +85,7 @@ pub struct DNSPolicyStatus {
     #[serde(default)]
     pub active_controllers: Vec<String>,
     /// `Ready`, and `Stalled` where only the user can help.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
 }

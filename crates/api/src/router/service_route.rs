@@ -78,13 +78,14 @@ pub struct ServiceRouteStatus {
     pub observed_generation: Option<i64>,
     /// `Active` when its records are made, `Pending` while policy or identity are missing or the
     /// policy is inactive, `Failed` when its gateway is missing or its name is taken.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Phase")]
     pub phase: Option<Phase>,
     /// The first DNSEndpoint that was made for it.
     #[serde(default, rename = "DNSEndpoint", skip_serializing_if = "Option::is_none")]
     pub dns_endpoint: Option<String>,
     /// `Ready`, `Published` once the world sees it, and `Stalled` where only the user can help.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
 }
