@@ -117,16 +117,9 @@ impl Witness {
     /// Where requests of ours would go.
     pub(super) fn targets(&self) -> Vec<(String, &str, Option<Target>)> {
         let endpoints = self.etcd.iter().flat_map(|etcd| &etcd.endpoints);
-        let endpoints = endpoints.map(|url| ("spec.witness.etcd.endpoints", url));
-        let http = self.http.iter().map(|http| ("spec.witness.http.url", &http.url));
-        let target = |(field, url): (&str, &'_ String)| (field.to_owned(), Target::from_url(url));
-        endpoints
-            .chain(http)
-            .map(|(field, url)| {
-                let (field, target) = target((field, url));
-                (field, url.as_str(), target)
-            })
-            .collect()
+        let endpoints = endpoints.map(|url| ("spec.witness.etcd.endpoints", url.as_str()));
+        let http = self.http.iter().map(|http| ("spec.witness.http.url", http.url.as_str()));
+        endpoints.chain(http).map(|(field, url)| (field.to_owned(), url, Target::from_url(url))).collect()
     }
 }
 
