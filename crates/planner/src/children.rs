@@ -136,11 +136,10 @@ impl Planner {
     fn child_name(&self, id: Id, object: &Object, evaluated: &Evaluated, number: usize) -> Box<str> {
         let seed = &evaluated.output.children[number];
         let base = seed_name(&object.meta.name, seed);
-        let key = (evaluated.rank.cluster, object.meta.namespace.clone(), base);
+        let key = name_hash(evaluated.rank.cluster, &object.meta.namespace, &base);
         let owners = self.child_names.get(&key).map(|owners| &owners[..]).unwrap_or_default();
         let order = |(owner, number): &(Id, u16)| (self.name_rank(*owner), *number);
         let first = owners.iter().min_by_key(|owner| order(owner));
-        let (_, _, base) = key;
         match first {
             Some((owner, at)) if (*owner, usize::from(*at)) != (id, number) => {
                 let suffix = stable_hash(&format!(
@@ -189,7 +188,7 @@ impl Planner {
 
     /// Those that may have made a child of this name.
     fn makers_of(&self, child: &ChildRef) -> Vec<Id> {
-        let key = (child.cluster, child.namespace.clone(), child.name.clone());
+        let key = name_hash(child.cluster, &child.namespace, &child.name);
         let wanting = self.child_names.get(&key).map(|owners| &owners[..]).unwrap_or_default();
         let by_name: Vec<Id> = wanting.iter().map(|(id, _)| *id).collect();
         let made = |id: &Id| self.made.get(id).is_some_and(|made| made.iter().any(|one| one.child == *child));
@@ -249,18 +248,24 @@ impl Planner {
     }
 }
 
-/// A child name within its namespace.
-pub(crate) type ChildName = (ClusterId, Arc<str>, Box<str>);
+/// The hash of a child's name within its namespace.
+///
+/// Two names with one hash would only give the younger a suffix that it does not need.
+fn name_hash(cluster: ClusterId, namespace: &str, name: &str) -> u64 {
+    let mut hasher = FxHasher::default();
+    (cluster, namespace, name).hash(&mut hasher);
+    hasher.finish()
+}
 
 /// The child names that an object wants, by the number of the seed.
-fn wanted_names(evaluated: Option<&Evaluated>) -> Vec<(u16, ChildName)> {
+fn wanted_names(evaluated: Option<&Evaluated>) -> Vec<(u16, u64)> {
     let Some(Evaluated { rank, output }) = evaluated else { return Vec::new() };
-    let key = |name| (rank.cluster, rank.namespace.clone(), name);
+    let key = |name: &str| name_hash(rank.cluster, &rank.namespace, name);
     match &output.outcome {
-        Outcome::Endpoint(outcome) if !outcome.ours => vec![(u16::MAX, key((*rank.name).into()))],
+        Outcome::Endpoint(outcome) if !outcome.ours => vec![(u16::MAX, key(&rank.name))],
         _ => {
             let seeds = output.children.iter().enumerate();
-            seeds.map(|(number, seed)| (number as u16, key(seed_name(&rank.name, seed)))).collect()
+            seeds.map(|(number, seed)| (number as u16, key(&seed_name(&rank.name, seed)))).collect()
         }
     }
 }

@@ -17,9 +17,9 @@ pub struct Delta {
     pub nodes: Vec<(Name, Name)>,
     /// The record sets that moved.
     pub records: Vec<RecordChange>,
-    /// Child objects that moved, sorted.
+    /// Child objects that moved, in the order in which their owners came.
     pub children: Vec<(ChildRef, ChangeKind)>,
-    /// Objects whose status may have moved, sorted.
+    /// Objects whose status may have moved, in the order in which they came.
     pub statuses: Vec<(ClusterId, ObjectRef)>,
 }
 

@@ -13,8 +13,8 @@ use dns::{Name, RecordSet, Rtype};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::input::{Change, SavedSerial};
 use crate::children::ChildRef;
+use crate::input::{Change, SavedSerial};
 use crate::place::{Place, Scope};
 use crate::{Planner, ViewInfo, ZoneInfo};
 

@@ -4,12 +4,14 @@
 //! it looked at, a missing one and a list's membership included. When a fact changes, exactly its
 //! readers are evaluated again. Nobody maintains a table of triggers by hand.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::foreign::Service;
 use api::{Object, Spec};
 use dns::Name;
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use crate::input::{ClusterId, ObjectRef};
 use crate::snapshot::Id;
@@ -72,8 +74,6 @@ pub(crate) enum Fact {
     First(Index),
     /// All of a list.
     List(Index),
-    /// Which zone has this origin, if any.
-    Zone(Name),
     /// Where a Zone object stands: its origin, or why it has none.
     ZoneObject(ObjectKey),
 }
@@ -102,12 +102,30 @@ impl Reader {
     }
 }
 
+/// What one evaluation looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Reads {
+    /// Facts, by number.
+    pub(crate) facts: Vec<u32>,
+    /// Names whose zones were looked for: any zone at or above such a name matters.
+    pub(crate) names: SmallVec<[Name; 1]>,
+}
+
 /// The ledger of reads.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     numbers: FxHashMap<Fact, u32>,
     readers: Vec<FxHashSet<Reader>>,
-    reads: FxHashMap<Reader, Box<[u32]>>,
+    reads: Vec<Read>,
+    /// Who looked for the zones around which name; the names below an origin are a range.
+    around: BTreeSet<(Name, Reader)>,
+}
+
+/// A reader's entry.
+#[derive(Clone, Debug, Default)]
+struct Read {
+    facts: Box<[u32]>,
+    names: SmallVec<[Name; 1]>,
 }
 
 impl Ledger {
@@ -122,30 +140,49 @@ impl Ledger {
     }
 
     /// Writes down what a reader has now read, instead of what it had read before.
-    pub(crate) fn record(&mut self, reader: Reader, mut read: Vec<u32>) {
-        read.sort_unstable();
-        read.dedup();
-        let before = self.reads.get(&reader).map(|reads| &reads[..]).unwrap_or_default();
-        if before == read {
-            return;
+    pub(crate) fn record(&mut self, reader: Reader, mut now: Reads) {
+        now.facts.sort_unstable();
+        now.facts.dedup();
+        now.names.sort_unstable();
+        now.names.dedup();
+        let at = reader.0 as usize;
+        if self.reads.len() <= at {
+            self.reads.resize(at + 1, Read::default());
         }
-        for number in before.iter().filter(|number| read.binary_search(number).is_err()) {
-            self.readers[*number as usize].remove(&reader);
+        let before = &mut self.reads[at];
+        if *before.facts != *now.facts {
+            for number in before.facts.iter().filter(|number| now.facts.binary_search(number).is_err()) {
+                self.readers[*number as usize].remove(&reader);
+            }
+            for number in &now.facts {
+                self.readers[*number as usize].insert(reader);
+            }
+            before.facts = now.facts.into();
         }
-        for number in &read {
-            self.readers[*number as usize].insert(reader);
+        if before.names != now.names {
+            for name in &before.names {
+                self.around.remove(&(name.clone(), reader));
+            }
+            self.around.extend(now.names.iter().map(|name| (name.clone(), reader)));
+            before.names = now.names;
         }
-        if read.is_empty() {
-            self.reads.remove(&reader);
-        } else {
-            self.reads.insert(reader, read.into());
-        }
+    }
+
+    /// Lets go of a reader that is gone.
+    pub(crate) fn forget(&mut self, reader: Reader) {
+        self.record(reader, Reads::default());
     }
 
     /// Those who read the fact.
     pub(crate) fn readers(&self, fact: &Fact) -> impl Iterator<Item = Reader> {
         let number = self.numbers.get(fact).copied();
         number.into_iter().flat_map(|number| self.readers[number as usize].iter().copied())
+    }
+
+    /// Those who looked for the zones around a name at or below this origin.
+    pub(crate) fn readers_below<'a>(&'a self, origin: &'a Name) -> impl Iterator<Item = Reader> {
+        let from = (origin.clone(), Reader(0));
+        self.around.range(from..).take_while(|(name, _)| name.is_in(origin)).map(|(_, reader)| *reader)
     }
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct ChildSeed {
     /// The claims `first..first + count` of the maker.
     pub(crate) first: u16,
     pub(crate) count: u16,
+    /// Whether our own server answers it.
+    pub(crate) embedded: bool,
 }
 
 impl ChildSeed {

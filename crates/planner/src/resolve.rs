@@ -46,6 +46,9 @@ pub(crate) struct Loss {
 /// Decides one name. `views` are the places there are; they matter only where claims of one place
 /// meet claims of all.
 pub(crate) fn resolve(contenders: &[Contender<'_>], views: &[Place]) -> (Sets, Vec<Loss>) {
+    if contenders.is_empty() {
+        return (Sets::new(), Vec::new());
+    }
     if let [only] = contenders {
         return (SmallVec::from_elem(set(only.claim, only.claim.scope.clone()), 1), Vec::new());
     }
@@ -93,7 +96,9 @@ fn decide(
     let first = sets.len();
     for number in present {
         let claim = contenders[*number].claim;
-        let against = accepted.iter().find(|other| disagree(claim, contenders[**other].claim));
+        let against = accepted.iter().find(|other| {
+            disagree(claim, contenders[**other].claim) && !repeats(&contenders[*number], &contenders[**other])
+        });
         if let Some(holder) = against {
             let holder = contenders[*holder].rank.clone();
             losses.push(Loss { contender: *number, place: place.clone(), holder });
@@ -111,6 +116,11 @@ fn disagree(one: &Claim, other: &Claim) -> bool {
     }
     let single = matches!(one.rtype, Rtype::CNAME | Rtype::DNAME | Rtype::SOA);
     !(one.shared && other.shared) || (single && one.data != other.data)
+}
+
+/// Whether one object says the same twice, as it does for two controllers of one region.
+fn repeats(one: &Contender<'_>, other: &Contender<'_>) -> bool {
+    one.rank == other.rank && one.claim.rtype == other.claim.rtype && one.claim.data == other.claim.data
 }
 
 fn set(claim: &Claim, scope: Scope) -> Set {

@@ -1,6 +1,8 @@
 //! The status of every object, as the operator would write it; without times, which only a write has.
 
-use api::{Kind, Object, Spec};
+use std::collections::BTreeSet;
+
+use api::Kind;
 use dns::{Name, Rtype};
 use serde_json::{Map, Value, json};
 
@@ -164,17 +166,6 @@ impl Planner {
             _ => "Pending",
         })
     }
-
-    /// Whether our own server delivers a class.
-    pub(crate) fn is_embedded(&self, class: &str) -> bool {
-        let of = |cluster: usize| {
-            let reference = ObjectRef { kind: Kind::DNSClass, namespace: "".into(), name: class.into() };
-            let id = self.snapshot.id(&ObjectKey::new(ClusterId(cluster as u16), reference))?;
-            self.snapshot.object(id)
-        };
-        let embedded = |object: &std::sync::Arc<Object>| matches!(&object.spec, Spec::DNSClass(spec) if spec.embedded.is_some());
-        (0..self.clusters.len()).filter_map(of).any(embedded)
-    }
 }
 
 fn policy_phase(state: &PolicyState) -> &'static str {
@@ -206,15 +197,10 @@ fn entries(zone: &ZoneState) -> Vec<Value> {
     let soa = zone.soa.iter().map(|set| entry(&set.name, set.rtype, set.ttl, set.data[0].to_string()));
     let mut entries: Vec<Value> = soa.collect();
     for (name, node) in &zone.nodes {
-        for set in &node.sets {
-            let all = set.data.iter().map(|data| entry(name, set.rtype, set.ttl, data.to_string()));
-            for one in all {
-                // Sets of one type stand side by side, so a repeat from another view is near.
-                if !entries.iter().rev().take(16).any(|other| *other == one) {
-                    entries.push(one);
-                }
-            }
-        }
+        let all = node.sets.iter().flat_map(|set| set.data.iter().map(|data| (set.rtype, set.ttl, data)));
+        let distinct: BTreeSet<_> = all.collect();
+        entries
+            .extend(distinct.into_iter().map(|(rtype, ttl, data)| entry(name, rtype, ttl, data.to_string())));
         if entries.len() >= MAX_ENTRIES {
             break;
         }

@@ -7,7 +7,7 @@ use api::dnsclass::DNSClassSpec;
 use api::{Kind, Object, Spec};
 use dns::Name;
 
-use crate::facts::{Fact, Index, Ledger, ObjectKey};
+use crate::facts::{Fact, Index, Ledger, ObjectKey, Reads};
 use crate::identity::{Controller, Identity};
 use crate::input::{ClusterId, ObjectRef};
 use crate::place::{Place, Scope};
@@ -23,7 +23,7 @@ pub(crate) struct View<'a> {
     pub(crate) cluster: ClusterId,
     snapshot: &'a Snapshot,
     zones: &'a ZoneTable,
-    reads: RefCell<(&'a mut Ledger, Vec<u32>)>,
+    reads: RefCell<(&'a mut Ledger, Reads)>,
 }
 
 impl<'a> View<'a> {
@@ -33,17 +33,17 @@ impl<'a> View<'a> {
         zones: &'a ZoneTable,
         ledger: &'a mut Ledger,
     ) -> View<'a> {
-        View { cluster, snapshot, zones, reads: RefCell::new((ledger, Vec::with_capacity(12))) }
+        View { cluster, snapshot, zones, reads: RefCell::new((ledger, Reads::default())) }
     }
 
-    /// The numbers of all facts that were read.
-    pub(crate) fn into_reads(self) -> Vec<u32> {
+    /// All that was looked at.
+    pub(crate) fn into_reads(self) -> Reads {
         self.reads.into_inner().1
     }
 
     fn note(&self, fact: Fact) {
         let (ledger, reads) = &mut *self.reads.borrow_mut();
-        reads.push(ledger.number(fact));
+        reads.facts.push(ledger.number(fact));
     }
 
     /// An object of this cluster.
@@ -54,6 +54,11 @@ impl<'a> View<'a> {
         self.note(Fact::Object(key));
         let id = id?;
         Some((id, self.snapshot.object(id)?))
+    }
+
+    /// The key of an object that was found.
+    pub(crate) fn key(&self, id: Id) -> Option<ObjectKey> {
+        self.snapshot.entry(id).map(|entry| entry.key.clone())
     }
 
     pub(crate) fn identity(&self) -> Option<&'a Identity> {
@@ -85,16 +90,11 @@ impl<'a> View<'a> {
         members
     }
 
-    /// The zone whose origin this is.
-    pub(crate) fn zone_at(&self, origin: Name) -> Option<&'a Arc<Zone>> {
-        let holder = self.zones.holder(&origin);
-        self.note(Fact::Zone(origin));
-        holder.map(|candidate| &candidate.zone)
-    }
-
     /// The zones that a name lies in, the longest first.
     pub(crate) fn zones_around(&self, name: &Name) -> impl Iterator<Item = &'a Arc<Zone>> {
-        name.suffixes().filter_map(|origin| self.zone_at(origin))
+        self.reads.borrow_mut().1.names.push(name.clone());
+        let zones = self.zones;
+        name.suffix_keys().filter_map(|key| zones.holder_by_key(key)).map(|holder| &holder.zone)
     }
 
     /// The zone in which a claim of this scope is answered.
@@ -110,7 +110,7 @@ impl<'a> View<'a> {
         let standing = self.zones.standing(id)?;
         let holder = match standing {
             Standing::At(origin) => {
-                self.note(Fact::Zone(origin.clone()));
+                self.reads.borrow_mut().1.names.push(origin.clone());
                 self.zones.holder(origin)
             }
             _ => None,
@@ -124,6 +124,20 @@ impl<'a> View<'a> {
             Object { spec: Spec::DNSClass(spec), .. } => Some(spec),
             _ => None,
         }
+    }
+
+    /// Whether our own server answers at a place.
+    pub(crate) fn is_embedded(&self, place: &Place) -> bool {
+        match place {
+            Place::Class(class) => self.class(class).is_some_and(|spec| spec.embedded.is_some()),
+            Place::Region(_) => false,
+        }
+    }
+
+    /// The zone of a router's name: where it is answered, else the longest around it. What we do not
+    /// answer ourselves is still written for ExternalDNS.
+    pub(crate) fn zone_of_route(&self, name: &Name, scope: &Scope) -> Option<&'a Arc<Zone>> {
+        self.zone_for(name, scope).or_else(|| self.zones_around(name).next())
     }
 
     /// The TTL of what has none of its own: the zone's, else the class's, else 300.

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use api::dnsclass::Embedded;
 use api::Spec;
+use api::dnsclass::Embedded;
 
 use crate::facts::Index;
 use crate::input::ClusterId;

@@ -20,12 +20,48 @@ pub(crate) struct Node {
     pub(crate) claims: SmallVec<[(Id, u16); 1]>,
     /// What stands there.
     pub(crate) sets: Sets,
-    /// Those that lost a claim to it.
-    pub(crate) losers: Box<[Id]>,
-    /// Sets copied from sub-zones, with the sub-zone's origin.
-    pub(crate) copied: Vec<(Name, Set)>,
+    rare: Option<Box<Rare>>,
     hash: u64,
-    entries: u32,
+    /// How many entries more, or fewer, than the zone file below it has here.
+    entries: i32,
+}
+
+/// What hardly any node has; kept apart because there are a million nodes.
+#[derive(Debug, Default)]
+struct Rare {
+    /// Those that lost a claim to it.
+    losers: Vec<Id>,
+    /// Sets copied from sub-zones, with the sub-zone's origin.
+    copied: Vec<(Name, Set)>,
+}
+
+impl Node {
+    pub(crate) fn losers(&self) -> &[Id] {
+        self.rare.as_ref().map(|rare| &rare.losers[..]).unwrap_or_default()
+    }
+
+    pub(crate) fn replace_losers(&mut self, losers: Vec<Id>) -> Vec<Id> {
+        std::mem::replace(&mut self.rare.get_or_insert_default().losers, losers)
+    }
+
+    fn copied(&self) -> &[(Name, Set)] {
+        self.rare.as_ref().map(|rare| &rare.copied[..]).unwrap_or_default()
+    }
+
+    /// What was copied from one sub-zone.
+    pub(crate) fn copied_from<'a>(&'a self, child: &'a Name) -> impl Iterator<Item = &'a Set> {
+        self.copied().iter().filter(move |(from, _)| from == child).map(|(_, set)| set)
+    }
+
+    pub(crate) fn replace_copies(&mut self, child: &Name, sets: &[Set]) {
+        let copied = &mut self.rare.get_or_insert_default().copied;
+        copied.retain(|(from, _)| from != child);
+        copied.extend(sets.iter().map(|set| (child.clone(), set.clone())));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.claims.is_empty() && self.sets.is_empty() && self.copied().is_empty()
+    }
 }
 
 /// One zone.
@@ -44,7 +80,7 @@ pub(crate) struct ZoneState {
     pub(crate) serial: u32,
     pub(crate) soa: Option<RecordSet>,
     sum: u64,
-    entries: u64,
+    entries: i64,
 }
 
 impl ZoneState {
@@ -77,25 +113,30 @@ impl ZoneState {
 
     /// Puts what was decided for a name together with what stands there anyway, and gives what
     /// stood there before. `None` where nothing changed.
-    pub(crate) fn settle(&mut self, name: &Name, mut own: Sets) -> Option<Sets> {
+    pub(crate) fn settle(&mut self, name: &Name, node: &mut Node, mut own: Sets) -> Option<Sets> {
         if *name == self.origin {
             self.add_name_servers(&mut own);
         }
-        for (_, set) in self.nodes.get(name).map(|node| &node.copied[..]).unwrap_or_default() {
+        for (_, set) in node.copied() {
             add(&mut own, 0, set.clone());
         }
         own.sort_by(|one, other| (one.rtype, &one.scope).cmp(&(other.rtype, &other.scope)));
         let (hash, entries) = self.contribution(name, &own);
-        let node = self.nodes.entry(name.clone()).or_default();
         self.sum = self.sum.wrapping_sub(node.hash).wrapping_add(hash);
-        self.entries = self.entries - u64::from(node.entries) + u64::from(entries);
+        self.entries += i64::from(entries) - i64::from(node.entries);
         (node.hash, node.entries) = (hash, entries);
         let changed = node.sets != own;
         let before = std::mem::replace(&mut node.sets, own);
-        if node.claims.is_empty() && node.copied.is_empty() && node.sets.is_empty() {
-            self.nodes.remove(name);
-        }
         changed.then_some(before)
+    }
+
+    /// Puts a node back to its name, or lets go of one that has nothing left.
+    pub(crate) fn put_back(&mut self, name: &Name, node: Node) {
+        if node.is_empty() {
+            self.nodes.remove(name);
+        } else if let Some(place) = self.nodes.get_mut(name) {
+            *place = node;
+        }
     }
 
     /// The name servers that the zone itself names; the default only while there is no other.
@@ -130,7 +171,7 @@ impl ZoneState {
     }
 
     /// The hash and number of entries that a node adds to those of the zone file below it.
-    fn contribution(&self, name: &Name, sets: &[Set]) -> (u64, u32) {
+    fn contribution(&self, name: &Name, sets: &[Set]) -> (u64, i32) {
         if sets.is_empty() {
             return (0, 0);
         }
@@ -139,16 +180,12 @@ impl ZoneState {
             records.fold(0u64, |sum, hash| sum.wrapping_add(place_hash(hash, &set.scope)))
         };
         let sum = sets.iter().map(hash).fold(0, u64::wrapping_add);
-        let mut distinct: Vec<_> =
-            sets.iter().flat_map(|set| set.data.iter().map(|data| (set.rtype, set.ttl, data))).collect();
-        distinct.sort_unstable();
-        distinct.dedup();
         let base = self.base_at(name);
         let below = base
             .iter()
             .flat_map(|set| set.data.iter().map(|data| entry_hash(name, set.rtype, set.ttl, data)));
         let below_count: usize = base.iter().map(|set| set.data.len()).sum();
-        let entries = distinct.len().saturating_sub(below_count) as u32;
+        let entries = distinct_records(sets) as i32 - below_count as i32;
         (sum.wrapping_sub(below.fold(0, u64::wrapping_add)), entries)
     }
 
@@ -172,7 +209,8 @@ impl ZoneState {
             return 0;
         }
         let base = self.holder.as_ref().and_then(|holder| holder.base.as_ref());
-        self.entries + base.map_or(1, |base| base.len() as u64)
+        let below = base.map_or(1, |base| base.len() as i64);
+        u64::try_from(below + self.entries).unwrap_or_default()
     }
 
     /// Moves the serial if the content moved, and makes the SOA; tells whether the SOA is new.
@@ -192,6 +230,15 @@ impl ZoneState {
         self.soa = Some(set);
         changed
     }
+}
+
+/// How many records there are, each counted once over all views.
+fn distinct_records(sets: &[Set]) -> usize {
+    if let [only] = sets {
+        return only.data.len();
+    }
+    let records = sets.iter().flat_map(|set| set.data.iter().map(|data| (set.rtype, set.ttl, data)));
+    records.collect::<BTreeSet<_>>().len()
 }
 
 fn soa(authority: &Authority, serial: u32) -> Soa {

@@ -259,6 +259,11 @@ impl ZoneTable {
         self.origins.get(origin)?.first()
     }
 
+    /// The zone that holds the origin with this key.
+    pub(crate) fn holder_by_key(&self, key: &[u8]) -> Option<&Candidate> {
+        self.origins.get(key)?.first()
+    }
+
     /// Those who would like to hold an origin and do not.
     pub(crate) fn others(&self, origin: &Name) -> &[Candidate] {
         self.origins.get(origin).and_then(|candidates| candidates.get(1..)).unwrap_or_default()

@@ -114,6 +114,10 @@ fn claim(view: &View<'_>, object: &Object, set: RecordSet, scope: &Scope) -> Res
     if !permits(zone, object, &set) {
         return Err(EndpointProblem::NotDelegated(set.name.clone(), zone.rank.clone()));
     }
+    if set.rtype == Rtype::CNAME && set.name == zone.origin {
+        let message = format!("{}: a CNAME cannot stand at a zone's own name", set.name.undotted());
+        return Err(EndpointProblem::Invalid(message));
+    }
     let scope = if *scope == Scope::Everywhere { zone.scope.clone() } else { scope.clone() };
     let RecordSet { name, rtype, ttl, data } = set;
     Ok(Claim { zone: zone.origin.clone(), name, rtype, ttl, data, scope, shared: false })

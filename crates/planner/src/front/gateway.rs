@@ -1,7 +1,7 @@
 //! Gateway: the addresses of its target name, in the zones of every controller (document 000).
 //!
-//! Gateways with one controller and postfix share a target name. The oldest of them, the lead,
-//! makes the claims and the DNSEndpoints; those of its namespace own them together.
+//! Gateways with one controller and postfix share a target name. The oldest of them that has an
+//! address, the lead, makes the claims and the DNSEndpoints; those of its namespace own them together.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -70,20 +70,18 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &GatewaySpec) -> 
 
 /// The gateways that own the DNSEndpoints, where `object` is the lead; nothing where it is not.
 fn owners(view: &View<'_>, object: &Object, spec: &GatewaySpec) -> Vec<Arc<str>> {
-    let index = || Index::Gateways(view.cluster, (*spec.target_postfix).into());
-    let lead = view.first(index()).is_some_and(|(rank, _)| *rank == Rank::of(view.cluster, object));
-    if !lead {
+    let shares =
+        |other: &&Object| matches!(&other.spec, Spec::Gateway(of) if of.controller == spec.controller);
+    let members = view.list(Index::Gateways(view.cluster, (*spec.target_postfix).into()));
+    let sharing: Vec<&Object> = members.into_iter().map(|(_, other)| other).filter(shares).collect();
+    let is_addressed = |other: &&&Object| {
+        load_balancer(view, other, spec).is_some_and(|service| !targets(service).sets.is_empty())
+    };
+    if sharing.iter().find(is_addressed).is_none_or(|lead| lead.meta != object.meta) {
         return Vec::new();
     }
-    let shares = |other: &Object| match &other.spec {
-        Spec::Gateway(other_spec) => {
-            other_spec.controller == spec.controller && other.meta.namespace == object.meta.namespace
-        }
-        _ => false,
-    };
-    let members = view.list(index());
-    let mut names: Vec<_> =
-        members.iter().filter(|(_, other)| shares(other)).map(|(_, other)| other.meta.name.clone()).collect();
+    let beside = |other: &&&Object| other.meta.namespace == object.meta.namespace;
+    let mut names: Vec<_> = sharing.iter().filter(beside).map(|other| other.meta.name.clone()).collect();
     names.sort();
     names
 }
@@ -98,7 +96,7 @@ fn add_claims(
     let gateway: Box<str> = format!("{}-{}", spec.controller, spec.target_postfix).into();
     for controller in view.controllers().unwrap_or_default() {
         let scope = Scope::At(controller.place.clone());
-        let Some(zone) = view.zone_for(host, &scope) else { continue };
+        let Some(zone) = view.zone_of_route(host, &scope) else { continue };
         let ttl = view.ttl(Some(zone), &scope);
         let first = output.claims.len() as u16;
         for (rtype, data) in sets {
@@ -113,6 +111,7 @@ fn add_claims(
                 shared: false,
             });
         }
+        let embedded = view.is_embedded(&controller.place);
         let (controller, region) = (controller.name.clone(), controller.region.clone());
         output.children.push(ChildSeed {
             controller,
@@ -120,6 +119,7 @@ fn add_claims(
             gateway: Some(gateway.clone()),
             first,
             count: sets.len() as u16,
+            embedded,
         });
     }
 }

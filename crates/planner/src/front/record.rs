@@ -8,6 +8,7 @@ use dns::{Name, NameError, Rdata, RdataError, Rtype};
 
 use crate::front::zone::{ParentZone, reference_text, referenced};
 use crate::output::{Claim, Outcome, Output};
+use crate::place::Scope;
 use crate::rank::Rank;
 use crate::view::View;
 use crate::zone_table::{Source, Standing, Zone};
@@ -18,6 +19,8 @@ pub(crate) struct RecordOutcome {
     pub(crate) state: RecordState,
     pub(crate) fqdn: Option<Name>,
     pub(crate) parent: Option<ParentZone>,
+    /// The class that has to confirm it, where that is not our own server.
+    pub(crate) unconfirmed: Option<Arc<str>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -32,20 +35,25 @@ pub(crate) enum RecordState {
     NoZone,
     NotDelegated(Rank),
     OutOfZone(Name),
+    /// A CNAME at the zone's own name, which has an SOA and NS.
+    ApexAlias,
     BadName(NameError),
     BadData(RdataError),
 }
 
 pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &RecordSpec) -> Output {
     let mut output = Output::new(Outcome::Silent);
-    let mut outcome = RecordOutcome { state: RecordState::NoZone, fqdn: None, parent: None };
+    let mut outcome =
+        RecordOutcome { state: RecordState::NoZone, fqdn: None, parent: None, unconfirmed: None };
     let adopted = adopt(view, object, spec, &mut outcome.fqdn);
     outcome.state = match adopted {
         Err(state) => state,
+        Ok((zone, name, Rtype::CNAME)) if name == zone.origin => RecordState::ApexAlias,
         Ok((zone, name, rtype)) => match data(spec, zone, rtype) {
             Err(error) => RecordState::BadData(error),
             Ok(data) => {
                 outcome.parent = Some(ParentZone::of(zone));
+                outcome.unconfirmed = unconfirmed(view, zone);
                 output.claims.push(claim(view, spec, zone, &name, data));
                 occluding(view, zone, &name, rtype).map_or(RecordState::Adopted, RecordState::Occluded)
             }
@@ -53,6 +61,13 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &RecordSpec) -> O
     };
     output.outcome = Outcome::Record(Box::new(outcome));
     output
+}
+
+fn unconfirmed(view: &View<'_>, zone: &Zone) -> Option<Arc<str>> {
+    match &zone.scope {
+        Scope::At(place) => (!view.is_embedded(place)).then(|| place.name().clone()),
+        Scope::Everywhere => None,
+    }
 }
 
 fn adopt<'a>(

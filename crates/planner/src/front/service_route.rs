@@ -6,13 +6,13 @@ use api::router::{GatewaySpec, ServiceRouteSpec};
 use api::{Kind, Object, Spec};
 use dns::{Name, NameError, Rdata, Rtype};
 
-use crate::facts::{Index, ObjectKey};
+use crate::facts::Index;
 use crate::front::dns_policy::{self, PolicyState};
 use crate::identity::{Controller, Identity};
-use crate::input::ObjectRef;
 use crate::output::{ChildSeed, Claim, Outcome, Output};
 use crate::place::Scope;
 use crate::rank::Rank;
+use crate::snapshot::Id;
 use crate::view::View;
 
 /// How a route fared, conflicts and a full gateway apart: those show only among all routes.
@@ -32,11 +32,13 @@ pub(crate) enum RouteOutcome {
     GatewayConflict(Box<Rank>),
     NoIdentity,
     BadHost(Box<NameError>),
+    /// The name of its gateway is too long.
+    BadTarget(Box<NameError>),
 }
 
 pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &ServiceRouteSpec) -> Output {
     let policy = dns_policy::applied(view, &object.meta.namespace);
-    let gateway = gateway(view, spec);
+    let (gateway_id, gateway) = gateway(view, spec).unzip();
     let identity = view.identity();
     let mut output = Output::new(Outcome::Route(RouteOutcome::NoPolicy));
     let host = match (identity, gateway) {
@@ -44,7 +46,7 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &ServiceRouteSpec
         _ => None,
     };
     if let Some(Ok((host, _))) = &host {
-        output.host = Some((gateway_key(view, spec), host.clone()));
+        output.host = gateway_id.and_then(|id| view.key(id)).map(|key| (key, host.clone()));
     }
     let outcome = match (policy, gateway, host) {
         (None, ..) => RouteOutcome::NoPolicy,
@@ -54,7 +56,7 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &ServiceRouteSpec
         }
         (_, None, _) => RouteOutcome::NoGateway,
         (_, _, None) => RouteOutcome::NoIdentity,
-        (_, _, Some(Err(error))) => RouteOutcome::BadHost(Box::new(error)),
+        (_, _, Some(Err(outcome))) => outcome,
         (Some((_, controllers)), Some(gateway), Some(Ok((host, target)))) => {
             match holder_of_postfix(view, gateway) {
                 Some(rank) => RouteOutcome::GatewayConflict(Box::new(rank)),
@@ -74,25 +76,23 @@ fn stands_in_the_way(state: &PolicyState) -> bool {
     !matches!(state, PolicyState::Active | PolicyState::NoIdentity)
 }
 
-fn gateway<'a>(view: &View<'a>, spec: &ServiceRouteSpec) -> Option<&'a GatewaySpec> {
-    match view.get(Kind::Gateway, &spec.gateway_namespace, &spec.gateway_name)?.1 {
-        Object { spec: Spec::Gateway(gateway), .. } => Some(gateway),
+fn gateway<'a>(view: &View<'a>, spec: &ServiceRouteSpec) -> Option<(Id, &'a GatewaySpec)> {
+    match view.get(Kind::Gateway, &spec.gateway_namespace, &spec.gateway_name)? {
+        (id, Object { spec: Spec::Gateway(gateway), .. }) => Some((id, gateway)),
         _ => None,
     }
-}
-
-fn gateway_key(view: &View<'_>, spec: &ServiceRouteSpec) -> ObjectKey {
-    let (namespace, name) = (Arc::from(&*spec.gateway_namespace), Arc::from(&*spec.gateway_name));
-    ObjectKey::new(view.cluster, ObjectRef { kind: Kind::Gateway, namespace, name })
 }
 
 fn route_and_target(
     identity: &Identity,
     spec: &ServiceRouteSpec,
     gateway: &GatewaySpec,
-) -> Result<(Name, Name), NameError> {
-    let host = identity.route_host(&spec.service_name, &spec.environment, &spec.application)?;
-    Ok((host, identity.gateway_host(&gateway.target_postfix)?))
+) -> Result<(Name, Name), RouteOutcome> {
+    let bad_host = |error| RouteOutcome::BadHost(Box::new(error));
+    let bad_target = |error| RouteOutcome::BadTarget(Box::new(error));
+    let host = identity.route_host(&spec.service_name, &spec.environment, &spec.application);
+    let target = identity.gateway_host(&gateway.target_postfix);
+    Ok((host.map_err(bad_host)?, target.map_err(bad_target)?))
 }
 
 /// The older gateway that has this postfix for another controller, if there is one: the target
@@ -109,7 +109,7 @@ fn add_claims(view: &View<'_>, output: &mut Output, controllers: &[&Controller],
     let data: Arc<[Rdata]> = Arc::from([Rdata::name(Rtype::CNAME, target)]);
     for controller in controllers {
         let scope = Scope::At(controller.place.clone());
-        let Some(zone) = view.zone_for(host, &scope) else { continue };
+        let Some(zone) = view.zone_of_route(host, &scope) else { continue };
         let ttl = view.ttl(Some(zone), &scope);
         let first = output.claims.len() as u16;
         let (zone, name) = (zone.origin.clone(), host.clone());
@@ -122,7 +122,8 @@ fn add_claims(view: &View<'_>, output: &mut Output, controllers: &[&Controller],
             scope,
             shared: false,
         });
+        let embedded = view.is_embedded(&controller.place);
         let (controller, region) = (controller.name.clone(), controller.region.clone());
-        output.children.push(ChildSeed { controller, region, gateway: None, first, count: 1 });
+        output.children.push(ChildSeed { controller, region, gateway: None, first, count: 1, embedded });
     }
 }

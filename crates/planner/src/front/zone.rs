@@ -25,6 +25,8 @@ pub(crate) struct ZoneOutcome {
     pub(crate) refused_by: Option<Rank>,
     /// Refused although it refers to that zone by name.
     pub(crate) reference_refused: bool,
+    /// The class that is to publish it and is not there.
+    pub(crate) missing_class: Option<Box<str>>,
 }
 
 /// A zone that a zone or record belongs to.
@@ -114,6 +116,7 @@ pub(crate) fn evaluate(view: &View<'_>, id: Id, object: &Object, spec: &ZoneSpec
         parent: None,
         refused_by: None,
         reference_refused: false,
+        missing_class: missing_class(view, spec),
     };
     if let Some((standing, holder)) = view.standing(id) {
         outcome.standing = standing.clone();
@@ -124,6 +127,11 @@ pub(crate) fn evaluate(view: &View<'_>, id: Id, object: &Object, spec: &ZoneSpec
         }
     }
     Output::new(Outcome::Zone(Box::new(outcome)))
+}
+
+fn missing_class(view: &View<'_>, spec: &ZoneSpec) -> Option<Box<str>> {
+    let class = spec.dns_class_ref.as_ref()?;
+    view.class(&class.name).is_none().then(|| (*class.name).into())
 }
 
 /// By reference, or the longest zone around it that permits it.

@@ -28,13 +28,30 @@ pub(crate) fn zone(outcome: &ZoneOutcome) -> Vec<Note> {
         return Note::stalled("NameConflict", message);
     }
     if outcome.reference_refused {
-        let by = outcome.refused_by.as_ref().map(|zone| format!(" {zone}")).unwrap_or_default();
-        let message = format!("the delegations of Zone{by} do not allow this sub-zone from this namespace");
-        return Note::stalled("NotDelegated", message);
+        return refused(outcome);
     }
-    let mut notes = vec![Note::ready("Served", "Zone is served")];
+    let mut notes = vec![served(outcome)];
     notes.extend(delegated(outcome));
     notes
+}
+
+fn refused(outcome: &ZoneOutcome) -> Vec<Note> {
+    let Some(by) = &outcome.refused_by else {
+        let message = "the Zone that spec.zoneRef means does not hold its origin, so it delegates nothing";
+        return vec![Note::waiting("ZoneConflicted", message)];
+    };
+    let message = format!("the delegations of Zone {by} do not allow this sub-zone from this namespace");
+    Note::stalled("NotDelegated", message)
+}
+
+fn served(outcome: &ZoneOutcome) -> Note {
+    match &outcome.missing_class {
+        None => Note::ready("Served", "Zone is served"),
+        Some(class) => {
+            let message = format!("there is no DNSClass {class} to publish the zone; create it");
+            Note::waiting("DNSClassNotFound", message)
+        }
+    }
 }
 
 fn delegated(outcome: &ZoneOutcome) -> Option<Note> {
@@ -82,6 +99,10 @@ pub(crate) fn record(planner: &Planner, id: Id, outcome: &RecordOutcome) -> Vec<
                 format!("{name} does not lie in {}, the zone that spec.zoneRef means", origin.undotted());
             Note::stalled("OutOfZone", message)
         }
+        RecordState::ApexAlias => {
+            let message = format!("{name} is the zone itself, and a CNAME stands beside no other data");
+            Note::stalled("InvalidData", message)
+        }
         RecordState::BadName(error) => Note::stalled("InvalidName", error.to_string()),
         RecordState::BadData(error) => Note::stalled("InvalidData", error.to_string()),
     }
@@ -90,5 +111,9 @@ pub(crate) fn record(planner: &Planner, id: Id, outcome: &RecordOutcome) -> Vec<
 fn adopted(outcome: &RecordOutcome) -> Note {
     let parent = outcome.parent.as_ref();
     let zone = parent.map(|zone| format!("{}/{}", zone.namespace, zone.name)).unwrap_or_default();
+    if let Some(class) = &outcome.unconfirmed {
+        let message = format!("adopted by Zone {zone}; DNSClass {class} has not confirmed it yet");
+        return Note::unknown("Ready", "Pending", message);
+    }
     Note::ready("Adopted", format!("adopted by Zone {zone}"))
 }

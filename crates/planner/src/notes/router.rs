@@ -106,9 +106,7 @@ fn gateway_ready(planner: &Planner, id: Id, entry: &Entry, outcome: &GatewayOutc
     }
     let waiting = |reason, message: &str| vec![Note::waiting(reason, message)];
     match &outcome.state {
-        GatewayState::BadHost(error) => {
-            Note::stalled("InvalidHostname", bad_host("cluster, region and targetPostfix", error))
-        }
+        GatewayState::BadHost(error) => Note::stalled("InvalidHostname", bad_host(GATEWAY_PARTS, error)),
         GatewayState::Conflict { host, holder } => {
             let message = format!(
                 "{} belongs to Gateway {holder}, which is older and has another controller; choose another targetPostfix",
@@ -131,8 +129,14 @@ fn gateway_ready(planner: &Planner, id: Id, entry: &Entry, outcome: &GatewayOutc
     }
 }
 
+const GATEWAY_PARTS: &str = "cluster, region and targetPostfix";
+
+/// Says which part to shorten: a label is made of the object's own words, the rest is the domain.
 fn bad_host(parts: &str, error: &dns::NameError) -> String {
-    format!("{error}; shorten {parts}, of which the name is made")
+    match error {
+        dns::NameError::NameTooLong { .. } => format!("{error}; shorten the domain of the ClusterIdentity"),
+        _ => format!("{error}; shorten {parts}, of which the label is made"),
+    }
 }
 
 pub(crate) fn route(planner: &Planner, id: Id, entry: &Entry, outcome: &RouteOutcome) -> Vec<Note> {
@@ -169,6 +173,10 @@ pub(crate) fn route(planner: &Planner, id: Id, entry: &Entry, outcome: &RouteOut
         RouteOutcome::BadHost(error) => {
             Note::stalled("InvalidHostname", bad_host("serviceName, environment and application", error))
         }
+        RouteOutcome::BadTarget(error) => {
+            let message = format!("the name of Gateway {}: {}", gateway(), bad_host(GATEWAY_PARTS, error));
+            Note::stalled("InvalidHostname", message)
+        }
         RouteOutcome::Active { .. } => active_route(planner, id, &gateway()),
     }
 }
@@ -200,7 +208,7 @@ fn published(planner: &Planner, id: Id) -> Option<Note> {
     let (mut controllers, mut classes) = (Vec::new(), Vec::new());
     for seed in output.children.iter().filter(|seed| !lost(seed)) {
         match &output.claims.get(usize::from(seed.first))?.scope {
-            Scope::At(Place::Class(class)) if planner.is_embedded(class) => classes.push(class.to_string()),
+            Scope::At(Place::Class(class)) if seed.embedded => classes.push(class.to_string()),
             _ => controllers.push(seed.controller.to_string()),
         }
     }

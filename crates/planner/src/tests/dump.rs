@@ -22,7 +22,10 @@ pub(crate) fn dump(planner: &Planner) -> Dump {
     for zone in planner.zones() {
         dump.zones.insert(zone.origin.to_string(), zone_text(planner, &zone.origin));
         for name in planner.nodes(&zone.origin) {
-            dump.nodes.insert(format!("{} {name}", zone.origin), format!("{:?}", planner.sets(&zone.origin, &name)));
+            dump.nodes.insert(
+                format!("{} {name}", zone.origin),
+                format!("{:?}", planner.sets(&zone.origin, &name)),
+            );
         }
     }
     for child in planner.children() {
@@ -38,7 +41,10 @@ pub(crate) fn dump(planner: &Planner) -> Dump {
 fn zone_text(planner: &Planner, origin: &dns::Name) -> String {
     let Some(zone) = planner.zone(origin) else { return String::new() };
     let base = zone.base.as_ref().map(|base| base.content_hash());
-    format!("{:?} {:?} {:?} {:?} {} {}", zone.soa, base, zone.scope, zone.unavailable, zone.entry_count, zone.source)
+    format!(
+        "{:?} {:?} {:?} {:?} {} {}",
+        zone.soa, base, zone.scope, zone.unavailable, zone.entry_count, zone.source
+    )
 }
 
 impl Dump {
@@ -80,7 +86,8 @@ impl Dump {
             }
         }
         let alive = planner.objects();
-        self.statuses.retain(|key, _| alive.iter().any(|(cluster, one)| *key == format!("{cluster:?} {one:?}")));
+        self.statuses
+            .retain(|key, _| alive.iter().any(|(cluster, one)| *key == format!("{cluster:?} {one:?}")));
     }
 
     /// The first places where two dumps differ.

@@ -14,7 +14,8 @@ fn planner() -> Planner {
 
 fn steps() -> impl Strategy<Value = Vec<Vec<Step>>> {
     let numbers = (any::<u8>(), any::<u8>(), 0u8..6, any::<u8>(), any::<u8>());
-    let step = numbers.prop_map(|(cluster, kind, which, shape, what)| Step { cluster, kind, which, shape, what });
+    let step =
+        numbers.prop_map(|(cluster, kind, which, shape, what)| Step { cluster, kind, which, shape, what });
     prop::collection::vec(prop::collection::vec(step, 1..6), 1..9)
 }
 

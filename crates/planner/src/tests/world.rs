@@ -38,7 +38,8 @@ impl Model {
         let manifest = manifest(step);
         let kind = kind_of(step);
         let object = Arc::new(api::decode(kind, manifest).expect("the worlds' manifests decode"));
-        let reference = ObjectRef { kind, namespace: object.meta.namespace.clone(), name: object.meta.name.clone() };
+        let reference =
+            ObjectRef { kind, namespace: object.meta.namespace.clone(), name: object.meta.name.clone() };
         let key = ObjectKey::new(cluster, reference.clone());
         match step.what % 8 {
             0 | 1 => {
@@ -135,7 +136,8 @@ fn manifest(step: Step) -> Value {
     let name = pick(&["one", "two", "three"], which / 2);
     let mut metadata = json!({ "name": name, "namespace": namespace });
     if shape % 5 == 0 {
-        metadata["creationTimestamp"] = json!(pick(&["2024-01-01T00:00:00Z", "2023-01-01T00:00:00Z"], shape / 5));
+        metadata["creationTimestamp"] =
+            json!(pick(&["2024-01-01T00:00:00Z", "2023-01-01T00:00:00Z"], shape / 5));
     }
     let spec = match kind {
         Kind::ClusterIdentity => {
@@ -148,7 +150,10 @@ fn manifest(step: Step) -> Value {
         }
         Kind::DNSConfiguration => {
             metadata = json!({ "name": "dns-config" });
-            let mut controllers = vec![json!({ "name": "dns-weu", "region": "weu" }), json!({ "name": "dns-neu", "region": "neu" })];
+            let mut controllers = vec![
+                json!({ "name": "dns-weu", "region": "weu" }),
+                json!({ "name": "dns-neu", "region": "neu" }),
+            ];
             if shape % 2 == 0 {
                 controllers.push(json!({ "name": "dns-frc", "region": "frc" }));
             }
@@ -188,10 +193,12 @@ fn manifest(step: Step) -> Value {
         Kind::Record => record_spec(shape),
         Kind::DNSEndpoint => {
             if shape % 2 == 0 {
-                metadata["annotations"] =
-                    json!({ "external-dns.alpha.kubernetes.io/controller": pick(&["dns-weu", "dns-frc", "dns-x"], shape / 2) });
+                metadata["annotations"] = json!({ "external-dns.alpha.kubernetes.io/controller": pick(&["dns-weu", "dns-frc", "dns-x"], shape / 2) });
             }
-            let name = pick(&["www.example.org", "api-ns-p-prod-shop.example.org", "www.team.example.org"], shape / 4);
+            let name = pick(
+                &["www.example.org", "api-ns-p-prod-shop.example.org", "www.team.example.org"],
+                shape / 4,
+            );
             json!({ "endpoints": [{ "dnsName": name, "recordType": "A", "targets": ["192.0.2.77"] }] })
         }
         _ => {

@@ -1,0 +1,95 @@
+//! Last stage: serials, child objects, and the delta.
+
+use super::{Planner, Work};
+use crate::children::{ChildRef, Made};
+use crate::delta::{ChangeKind, Delta};
+use crate::snapshot::Id;
+use crate::zone_table::{Candidate, Source};
+
+impl Planner {
+    pub(super) fn renumber(&mut self, work: &mut Work) {
+        let today = self.snapshot.today;
+        let all = 0..self.zones.len() as u32;
+        let touched: Vec<u32> =
+            if work.renumber_all { all.collect() } else { work.zones.iter().copied().collect() };
+        for number in touched {
+            let state = &mut self.zones[number as usize];
+            if state.renumber(&mut self.snapshot.serials, today) {
+                work.delta.zones.push(state.origin.clone());
+            }
+            if let Some(Candidate { zone, .. }) = &state.holder {
+                if let Source::Object(id) = zone.source {
+                    work.statuses.insert(id);
+                }
+            }
+        }
+        work.delta.zones.sort();
+        work.delta.zones.dedup();
+    }
+
+    /// Turns what was touched into the delta, and lets go of what is gone.
+    pub(super) fn finish(&mut self, mut work: Work) -> Delta {
+        for key in std::mem::take(&mut work.gateways) {
+            if let Some(id) = self.snapshot.id(&key) {
+                work.children.insert(id);
+                work.statuses.insert(id);
+            }
+        }
+        let mut ids: Vec<Id> = work.children.iter().copied().collect();
+        ids.sort_unstable();
+        for id in ids {
+            let told = work.delta.children.len();
+            self.make_children(id, &mut work.delta);
+            if work.delta.children.len() > told {
+                // A status names its child.
+                work.statuses.insert(id);
+            }
+        }
+        merge_moves(&mut work.delta.children);
+        let mut ids: Vec<Id> = work.statuses.iter().copied().collect();
+        ids.sort_unstable();
+        work.delta.statuses.extend(ids.into_iter().filter_map(|id| self.reference(id)));
+        for id in &work.gone {
+            self.evaluated[id.0 as usize] = None;
+            self.snapshot.release(*id);
+        }
+        work.delta
+    }
+
+    fn make_children(&mut self, id: Id, delta: &mut Delta) {
+        let now = self.children_of(id);
+        let before = self.made.remove(&id).unwrap_or_default();
+        for made in &now {
+            let old = before.iter().find(|one| one.child == made.child);
+            match old {
+                None => delta.children.push((made.child.clone(), ChangeKind::Added)),
+                Some(old) if old.fingerprint != made.fingerprint => {
+                    delta.children.push((made.child.clone(), ChangeKind::Changed));
+                }
+                _ => {}
+            }
+        }
+        let gone = |one: &&Made| !now.iter().any(|made| made.child == one.child);
+        let gone: Vec<ChildRef> = before.iter().filter(gone).map(|one| one.child.clone()).collect();
+        delta.children.extend(gone.into_iter().map(|child| (child, ChangeKind::Removed)));
+        if !now.is_empty() {
+            self.made.insert(id, now);
+        }
+    }
+}
+
+/// A child that one object gives up and another takes over has changed: it neither comes nor goes.
+fn merge_moves(children: &mut Vec<(ChildRef, ChangeKind)>) {
+    let any = |kind| children.iter().any(|(_, of)| *of == kind);
+    if !any(ChangeKind::Added) || !any(ChangeKind::Removed) {
+        return;
+    }
+    children.sort();
+    children.dedup_by(|later, first| {
+        let moved = later.0 == first.0;
+        if moved {
+            first.1 = ChangeKind::Changed;
+        }
+        moved
+    });
+}
