@@ -1,0 +1,71 @@
+//! The golden cases: `testdata/plan/<case>` holds what goes in, and as text what must come out.
+//!
+//! ```text
+//! in.yaml, *.zone            the world, where there is one cluster
+//! <cluster>/*.yaml, *.zone   the world, where there are several; `clusters` lists them in order
+//! steps/01-…                 what changes then: a YAML file, or a folder laid out like the case
+//! plan.txt, notes.txt        what must come out; plan-01.txt, notes-01.txt after the first step
+//! ```
+//!
+//! Besides manifests, a YAML file may have directives, each on a line of its own:
+//! `# with: FILE` takes in another file below `testdata`, `# delete: KIND NAMESPACE/NAME` and
+//! `# delete file: PATH` remove, `# today: YYYYMMDD` is the date, and
+//! `# serial: ORIGIN SERIAL HASH` is what an earlier run had saved.
+//!
+//! `UPDATE=1 cargo test -p planner --test plan` records what comes out now.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "plan/case.rs"]
+mod case;
+#[path = "plan/feed.rs"]
+mod feed;
+#[path = "plan/print.rs"]
+mod print;
+
+use case::Case;
+use planner::Planner;
+
+/// Runs a check over every case and reports all that fail at once.
+fn for_every_case(check: impl Fn(&Case) -> Vec<String>) {
+    let cases = Case::all();
+    assert!(cases.len() > 50, "the cases are not where they should be");
+    let failures: Vec<String> = cases
+        .iter()
+        .flat_map(|case| check(case).into_iter().map(|failure| format!("== {} ==\n{failure}", case.name)))
+        .collect();
+    assert!(failures.is_empty(), "{}\n{} failures", failures.join("\n"), failures.len());
+}
+
+#[test]
+fn every_case_plans_as_recorded() {
+    for_every_case(|case| {
+        let mut planner = Planner::new(case.clusters.clone());
+        let mut failures = Vec::new();
+        for (number, step) in case.steps.iter().enumerate() {
+            planner.apply(step.clone());
+            failures.extend(case.compare(number, "plan", &print::plan(&planner)));
+            failures.extend(case.compare(number, "notes", &print::notes(&planner, &case.endpoints())));
+        }
+        failures
+    });
+}
+
+#[test]
+fn every_delta_tells_exactly_what_moved() {
+    for_every_case(feed::false_deltas);
+}
+
+#[test]
+fn every_case_plans_the_same_in_any_order() {
+    for_every_case(feed::order_matters);
+}
+
+#[test]
+fn every_status_has_the_conditions_that_its_notes_say() {
+    for_every_case(|case| {
+        let planner = case.planner();
+        let objects = planner.objects().into_iter();
+        objects.filter_map(|(cluster, object)| print::untold(&planner, cluster, &object)).collect()
+    });
+}

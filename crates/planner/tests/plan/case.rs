@@ -1,0 +1,243 @@
+//! A case as it stands in its folder.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use api::{Kind, Lookup, Object, Problem};
+use planner::{Change, ClusterId, FileNote, ObjectRef, Planner, SavedSerial};
+use serde_json::Value;
+
+/// The date of a case that names none.
+const TODAY: u32 = 2026_01_01;
+
+/// One golden case.
+pub(crate) struct Case {
+    pub(crate) name: String,
+    folder: PathBuf,
+    pub(crate) clusters: Vec<String>,
+    /// The changes of the world itself, then those of each step.
+    pub(crate) steps: Vec<Vec<Change>>,
+}
+
+fn testdata() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
+}
+
+/// What a folder holds, sorted by name.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap().to_string_lossy().into_owned()
+}
+
+impl Case {
+    pub(crate) fn all() -> Vec<Case> {
+        let folders = entries(&testdata().join("plan")).into_iter().filter(|path| path.is_dir());
+        folders.map(Case::read).collect()
+    }
+
+    fn read(folder: PathBuf) -> Case {
+        let listed = fs::read_to_string(folder.join("clusters")).ok();
+        let named = listed.map(|text| text.split_whitespace().map(str::to_owned).collect());
+        let clusters: Vec<String> = named.unwrap_or_else(|| cluster_folders(&folder));
+        let mut world = vec![Change::Today(TODAY)];
+        world.extend(changes(&folder, &clusters));
+        let steps = entries(&folder.join("steps"));
+        let steps = std::iter::once(world).chain(steps.iter().map(|step| changes(step, &clusters))).collect();
+        Case { name: file_name(&folder), folder, clusters, steps }
+    }
+
+    /// The DNSEndpoints that the case ever had, sorted.
+    pub(crate) fn endpoints(&self) -> Vec<(ClusterId, ObjectRef)> {
+        let endpoint = |change: &Change| match change {
+            Change::Put(cluster, object) if object.kind() == Kind::DNSEndpoint => {
+                let (namespace, name) = (object.meta.namespace.clone(), object.meta.name.clone());
+                Some((*cluster, ObjectRef { kind: Kind::DNSEndpoint, namespace, name }))
+            }
+            _ => None,
+        };
+        let mut endpoints: Vec<_> = self.steps.iter().flatten().filter_map(endpoint).collect();
+        endpoints.sort();
+        endpoints.dedup();
+        endpoints
+    }
+
+    /// The plan after the last step.
+    pub(crate) fn planner(&self) -> Planner {
+        let mut planner = Planner::new(self.clusters.clone());
+        for step in &self.steps {
+            planner.apply(step.clone());
+        }
+        planner
+    }
+
+    /// What differs from the record; `UPDATE=1` makes the record anew.
+    pub(crate) fn compare(&self, step: usize, what: &str, text: &str) -> Option<String> {
+        let name = if step == 0 { format!("{what}.txt") } else { format!("{what}-{step:02}.txt") };
+        let path = self.folder.join(&name);
+        let recorded = fs::read_to_string(&path).unwrap_or_default();
+        if recorded == text {
+            return None;
+        }
+        if std::env::var_os("UPDATE").is_some() {
+            fs::write(&path, text).unwrap();
+            return None;
+        }
+        Some(format!("{name} differs:\n{}", difference(&recorded, text)))
+    }
+}
+
+/// The folders that are clusters; where there are none, the case is one cluster.
+fn cluster_folders(folder: &Path) -> Vec<String> {
+    let folders = entries(folder).into_iter().filter(|path| path.is_dir());
+    let names: Vec<_> = folders.map(|path| file_name(&path)).filter(|name| name != "steps").collect();
+    if names.is_empty() { vec!["default".to_owned()] } else { names }
+}
+
+/// The lines that only one of two texts has at their place.
+fn difference(recorded: &str, text: &str) -> String {
+    let (old, new): (Vec<_>, Vec<_>) = (recorded.lines().collect(), text.lines().collect());
+    let gone = old.iter().filter(|line| !new.contains(line)).map(|line| format!("  -{line}"));
+    let come = new.iter().filter(|line| !old.contains(line)).map(|line| format!("  +{line}"));
+    gone.chain(come).collect::<Vec<_>>().join("\n")
+}
+
+/// The changes that a file or folder stands for.
+fn changes(path: &Path, clusters: &[String]) -> Vec<Change> {
+    if path.is_file() {
+        return file_changes(ClusterId(0), path);
+    }
+    let mut all: Vec<Change> =
+        inputs(path).into_iter().flat_map(|file| file_changes(ClusterId(0), &file)).collect();
+    for (number, cluster) in clusters.iter().enumerate() {
+        let files = inputs(&path.join(cluster));
+        all.extend(files.iter().flat_map(|file| file_changes(ClusterId(number as u16), file)));
+    }
+    all
+}
+
+fn inputs(folder: &Path) -> Vec<PathBuf> {
+    let is_input = |path: &PathBuf| path.extension().is_some_and(|end| end == "yaml" || end == "zone");
+    entries(folder).into_iter().filter(is_input).collect()
+}
+
+fn file_changes(cluster: ClusterId, path: &Path) -> Vec<Change> {
+    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    if path.extension().is_some_and(|end| end == "zone") {
+        return vec![zone_file(cluster, &file_name(path), &text)];
+    }
+    let directives = text.lines().filter_map(|line| line.strip_prefix("# ")?.split_once(": "));
+    let mut all: Vec<Change> =
+        directives.flat_map(|(word, rest)| directive(cluster, word, rest.trim())).collect();
+    all.extend(documents(&text).iter().filter_map(|document| object(cluster, document)));
+    all
+}
+
+fn directive(cluster: ClusterId, word: &str, rest: &str) -> Vec<Change> {
+    match word {
+        "with" => file_changes(cluster, &testdata().join(rest)),
+        "delete" => vec![Change::Delete(cluster, reference(rest))],
+        "delete file" => vec![Change::DeleteFile(cluster, rest.into())],
+        "today" => vec![Change::Today(rest.parse().unwrap())],
+        "serial" => {
+            let parts: Vec<_> = rest.split(' ').collect();
+            let hash = u64::from_str_radix(parts[2], 16).unwrap();
+            let saved = SavedSerial { serial: parts[1].parse().unwrap(), hash };
+            vec![Change::Serial(dns::Name::parse(parts[0]).unwrap(), saved)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn reference(text: &str) -> ObjectRef {
+    let (kind, name) = text.split_once(' ').unwrap();
+    let kind = *Kind::ALL.iter().find(|one| format!("{one:?}") == kind).unwrap();
+    let (namespace, name) = name.split_once('/').unwrap_or(("", name));
+    ObjectRef { kind, namespace: namespace.into(), name: name.into() }
+}
+
+/// Reads a zone file as a source does.
+fn zone_file(cluster: ClusterId, path: &str, text: &str) -> Change {
+    let mut include = |_: &str, written: &str| Err(format!("{written} is not there"));
+    match dns::read_zone(path, text, &mut include) {
+        Ok(read) => {
+            let note = |remark: dns::Remark| FileNote {
+                path: remark.path,
+                line: remark.line,
+                column: remark.column,
+                message: remark.message,
+            };
+            let notes = read.remarks.into_iter().map(note).collect();
+            Change::PutFile(cluster, path.into(), Arc::new(read.zone), notes)
+        }
+        Err(error) => {
+            let dns::ZoneFileError { path: file, line, column, message, origin } = error;
+            Change::BrokenFile(cluster, path.into(), origin, FileNote { path: file, line, column, message })
+        }
+    }
+}
+
+/// The documents of a YAML stream that hold something.
+fn documents(text: &str) -> Vec<String> {
+    let mut documents = vec![String::new()];
+    for line in text.lines() {
+        match line.trim_end() {
+            "---" => documents.push(String::new()),
+            line => *documents.last_mut().unwrap() += &format!("{line}\n"),
+        }
+    }
+    let holds = |document: &String| document.lines().any(|line| !line.is_empty() && !line.starts_with('#'));
+    documents.into_iter().filter(holds).collect()
+}
+
+/// One manifest as a source reports it; one that cannot be decoded is `Broken`.
+fn object(cluster: ClusterId, document: &str) -> Option<Change> {
+    let head: Value = serde_saphyr::from_str(document).unwrap_or_else(|error| panic!("{error}\n{document}"));
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let kind = match Kind::lookup(&text(&head["apiVersion"]), &text(&head["kind"])) {
+        Lookup::Known(kind) => kind,
+        Lookup::Foreign => return None,
+        Lookup::UnknownInOurGroup { .. } => panic!("no such kind:\n{document}"),
+    };
+    let decoded: Result<Object, _> =
+        serde_saphyr::with_deserializer_from_str(document, |yaml| api::decode(kind, yaml));
+    Some(match decoded {
+        Ok(object) => Change::Put(cluster, Arc::new(object)),
+        Err(_) => {
+            let [namespace, name] = ["namespace", "name"].map(|key| text(&head["metadata"][key]).into());
+            let problem = Problem::new("spec", "", "cannot be decoded");
+            Change::Broken(cluster, ObjectRef { kind, namespace, name }, vec![problem])
+        }
+    })
+}
+
+/// Changes by what they are about, each with its history.
+pub(crate) fn histories(steps: &[Vec<Change>]) -> Vec<Vec<Change>> {
+    let mut histories: BTreeMap<(u16, String), Vec<Change>> = BTreeMap::new();
+    for change in steps.iter().flatten() {
+        histories.entry(subject(change)).or_default().push(change.clone());
+    }
+    histories.into_values().collect()
+}
+
+fn subject(change: &Change) -> (u16, String) {
+    let object = |kind: Kind, namespace: &str, name: &str| format!("{kind:?} {namespace}/{name}");
+    match change {
+        Change::Put(cluster, one) => (cluster.0, object(one.kind(), &one.meta.namespace, &one.meta.name)),
+        Change::Broken(cluster, one, _) | Change::Delete(cluster, one) => {
+            (cluster.0, object(one.kind, &one.namespace, &one.name))
+        }
+        Change::PutFile(cluster, path, ..)
+        | Change::BrokenFile(cluster, path, ..)
+        | Change::DeleteFile(cluster, path) => (cluster.0, format!("file {path}")),
+        Change::Serial(origin, _) => (0, format!("serial {origin}")),
+        Change::Today(_) => (0, "today".to_owned()),
+    }
+}
