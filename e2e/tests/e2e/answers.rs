@@ -62,7 +62,7 @@ fn quickstart_tells_what_it_serves_and_what_to_try() -> Result<()> {
     let up = Up::start(Options::folder(&example("quickstart")))?;
     up.wait_for_output(&format!("dig @{} -p 5300", up.address()))?;
     assert!(up.get("/metrics")?.contains("fingerpost_"));
-    assert!(up.get("/api/v1/records")?.contains("www.example.org"));
+    assert!(up.get("/api/v1/recordsets")?.contains("www.example.org"));
     Ok(())
 }
 

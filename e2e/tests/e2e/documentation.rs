@@ -49,19 +49,18 @@ fn is_runnable(line: &str) -> bool {
         && plain
 }
 
-/// The README and the pages below docs/, in order of their paths.
+/// The pages at the root and below docs/, in order of their paths.
 fn pages() -> Result<Vec<(PathBuf, String)>> {
-    let mut paths = vec![root().join("README.md")];
-    for entry in std::fs::read_dir(root().join("docs"))? {
-        paths.push(entry?.path());
+    let mut pages = Vec::new();
+    for entry in std::fs::read_dir(root())?.chain(std::fs::read_dir(root().join("docs"))?) {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "md") {
+            let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            pages.push((path, text));
+        }
     }
-    paths.sort();
-    let pages = paths.into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "md"));
-    pages
-        .map(|path| {
-            Ok((path.clone(), std::fs::read_to_string(&path).with_context(|| path.display().to_string())?))
-        })
-        .collect()
+    pages.sort();
+    Ok(pages)
 }
 
 fn root() -> &'static Path {
