@@ -26,10 +26,7 @@ type Shared = State<Arc<Instance>>;
 /// A bound address that answers nothing yet.
 pub async fn bind(address: SocketAddr) -> Result<TcpListener> {
     let listener = TcpListener::bind(address).await;
-    listener.with_context(|| match address.port() {
-        0 => format!("cannot serve HTTP on {address}: choose another address with --http"),
-        port => format!("cannot serve HTTP on {address}: port {port} may be in use by another program; choose another address with --http"),
-    })
+    listener.with_context(|| format!("cannot serve HTTP on {address} (choose another address with --http)"))
 }
 
 /// A running HTTP server.

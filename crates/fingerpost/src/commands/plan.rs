@@ -45,7 +45,9 @@ fn text(
     Ok(match (output, differences) {
         (PlanOutput::Text, None) => render::plan::whole(plan, palette),
         (PlanOutput::Text, Some([])) => "No changes.\n".to_owned(),
-        (PlanOutput::Text, Some(differences)) => render::plan::differences(differences, palette),
+        (PlanOutput::Text, Some(differences)) => {
+            render::plan::differences(differences, plan.clusters.len() > 1, palette)
+        }
         (PlanOutput::Json, None) => serde_json::to_string_pretty(plan)? + "\n",
         (PlanOutput::Json, Some(differences)) => serde_json::to_string_pretty(differences)? + "\n",
         (PlanOutput::Yaml, _) => render::manifests::yaml(plan)?,

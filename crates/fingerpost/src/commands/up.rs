@@ -56,10 +56,10 @@ pub(super) fn run(arguments: &UpArguments, palette: Palette) -> Result<Ending> {
 async fn serve(arguments: &UpArguments, palette: Palette) -> Result<Ending> {
     let clusters = ClusterFolders::parse(&arguments.folders.folders)?;
     let mut signals = Signals::new()?;
-    let state = open_state(arguments, &clusters)?;
-    let mut up = Up::open(arguments, clusters, state, palette).await?;
     let page = http::bind(arguments.http).await?;
     let http_address = page.local_addr()?;
+    let state = open_state(arguments, &clusters)?;
+    let mut up = Up::open(arguments, clusters, state, palette).await?;
     let http = http::serve(page, up.instance.clone());
     let read = up.start();
     let started = tokio::select! {
@@ -180,6 +180,7 @@ impl Up {
             keeper.keep_first().await;
         }
         self.instance.set_ready();
+        self.notices.known_views(self.listeners.views(&wanted));
         self.notices.first(&reading.problems, &self.instance.planner());
         Ok(())
     }
@@ -265,6 +266,7 @@ impl Up {
         self.notices.listeners(&troubles);
         self.instance.publish(delta, self.listeners.table(&wanted));
         self.serve_listeners(&wanted).await;
+        self.notices.views(self.listeners.views(&wanted));
     }
 
     fn plan(&mut self, changes: Vec<Change>) -> Result<Delta> {

@@ -110,6 +110,13 @@ impl Listeners {
         self.open = open.into_iter().map(|(slot, listener)| (slot, listener.serve(views))).collect();
     }
 
+    /// The views that have an address of their own, with it.
+    pub fn views(&self, wanted: &BTreeMap<Slot, Endpoint>) -> BTreeMap<String, SocketAddr> {
+        let entry =
+            |(slot, endpoint): (&Slot, &Endpoint)| Some((endpoint.view.clone()?, self.address(*slot)?));
+        wanted.iter().filter_map(entry).collect()
+    }
+
     /// The address of a slot, where it is open.
     pub fn address(&self, slot: Slot) -> Option<SocketAddr> {
         self.open.get(&slot).map(|listener| listener.address)

@@ -53,15 +53,18 @@ fn compare_lists(path: &str, old: &[Value], new: &[Value], lines: &mut Vec<Strin
     }
 }
 
-/// Items with what they are called: by type or name where that is unique, else by position.
+/// Items with what they are called: by name and type where that is unique, else by position.
 fn labelled(items: &[Value]) -> Vec<(String, &Value)> {
-    let name = |item: &Value| {
-        ["type", "name", "fqdn", "dnsName"].iter().find_map(|key| Some(item.get(*key)?.as_str()?.to_owned()))
-    };
-    let names: Option<Vec<String>> = items.iter().map(name).collect();
+    let names: Option<Vec<String>> = items.iter().map(label).collect();
     let unique = names.filter(|names| names.iter().collect::<BTreeSet<_>>().len() == names.len());
     let names = unique.unwrap_or_else(|| (0..items.len()).map(|index| index.to_string()).collect());
     names.into_iter().zip(items).collect()
+}
+
+fn label(item: &Value) -> Option<String> {
+    let keys = ["name", "fqdn", "dnsName", "type", "recordType"].iter();
+    let words: Vec<&str> = keys.filter_map(|key| item.get(*key)?.as_str()).collect();
+    (!words.is_empty()).then(|| words.join(" "))
 }
 
 /// A value for one line: long ones are cut.

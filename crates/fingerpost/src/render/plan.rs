@@ -10,7 +10,7 @@ use super::{Palette, condition, difference, table};
 /// The whole plan.
 pub fn whole(plan: &Document, palette: Palette) -> String {
     let clusters = plan.clusters.len() > 1;
-    let mut text = Text { palette, text: String::new() };
+    let mut text = Text { palette, clusters, text: String::new() };
     text.section("Views", plan.views.iter().map(view_row));
     text.section("Zones", plan.zones.iter().map(zone_row));
     text.section("Record sets", plan.record_sets.iter().map(record_row));
@@ -19,40 +19,42 @@ pub fn whole(plan: &Document, palette: Palette) -> String {
     text.text
 }
 
-/// What differs, grouped by kind; empty where nothing does.
-pub fn differences(differences: &[Difference], palette: Palette) -> String {
-    let mut text = Text { palette, text: String::new() };
-    text.pairs(
-        "Views",
-        &collect(differences, |d| if let Difference::View(pair) = d { Some(pair) } else { None }),
-        view_row,
-    );
-    text.pairs(
-        "Zones",
-        &collect(differences, |d| if let Difference::Zone(pair) = d { Some(&**pair) } else { None }),
-        zone_row,
-    );
-    text.pairs(
-        "Record sets",
-        &collect(differences, |d| if let Difference::RecordSet(pair) = d { Some(pair) } else { None }),
-        record_row,
-    );
-    text.objects(
-        "Child objects",
-        &collect(differences, |d| if let Difference::Child(pair) = d { Some(pair) } else { None }),
-    );
-    text.objects(
-        "Statuses",
-        &collect(differences, |d| if let Difference::Object(pair) = d { Some(pair) } else { None }),
-    );
+/// What differs, grouped by kind; empty where nothing does. `clusters`: there are several.
+pub fn differences(differences: &[Difference], clusters: bool, palette: Palette) -> String {
+    let mut text = Text { palette, clusters, text: String::new() };
+    let groups = Groups::of(differences);
+    text.pairs("Views", &groups.views, view_row);
+    text.pairs("Zones", &groups.zones, zone_row);
+    text.pairs("Record sets", &groups.record_sets, record_row);
+    text.objects("Child objects", &groups.children);
+    text.objects("Statuses", &groups.objects);
     text.text
 }
 
-fn collect<'a, T>(
-    all: &'a [Difference],
-    pick: impl Fn(&'a Difference) -> Option<&'a Pair<T>>,
-) -> Vec<&'a Pair<T>> {
-    all.iter().filter_map(pick).collect()
+/// Differences by what they are about.
+#[derive(Default)]
+struct Groups<'a> {
+    views: Vec<&'a Pair<DocumentView>>,
+    zones: Vec<&'a Pair<DocumentZone>>,
+    record_sets: Vec<&'a Pair<DocumentRecordSet>>,
+    children: Vec<&'a Pair<DocumentObject>>,
+    objects: Vec<&'a Pair<DocumentObject>>,
+}
+
+impl<'a> Groups<'a> {
+    fn of(differences: &'a [Difference]) -> Groups<'a> {
+        let mut groups = Groups::default();
+        for difference in differences {
+            match difference {
+                Difference::View(pair) => groups.views.push(pair),
+                Difference::Zone(pair) => groups.zones.push(pair),
+                Difference::RecordSet(pair) => groups.record_sets.push(pair),
+                Difference::Child(pair) => groups.children.push(pair),
+                Difference::Object(pair) => groups.objects.push(pair),
+            }
+        }
+        groups
+    }
 }
 
 /// `+`, `-` or `~`.
@@ -66,6 +68,8 @@ pub fn sign<T>(pair: &Pair<T>) -> char {
 
 struct Text {
     palette: Palette,
+    /// Whether to say which cluster an object is in.
+    clusters: bool,
     text: String,
 }
 
@@ -114,7 +118,7 @@ impl Text {
         self.heading(&format!("{title}: {}", tally(pairs)));
         for pair in pairs {
             let Some(object) = pair.either() else { continue };
-            let (sign, row) = (sign(pair), object_row(object, true).join(" "));
+            let (sign, row) = (sign(pair), object_row(object, self.clusters).join(" "));
             let row = self.palette.signed(sign, &format!("{sign} {}", row.trim_start()));
             self.line(&format!("  {row}"));
             if let (Some(before), Some(after)) = (&pair.before, &pair.after) {

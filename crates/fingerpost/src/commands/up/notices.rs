@@ -3,6 +3,7 @@
 //! Everything is said once, when it begins and when it ends. A flood is summed up.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 
 use planner::{ClusterId, Delta, ObjectRef, Planner, Severity};
 
@@ -20,11 +21,36 @@ pub(super) struct Notices {
     problems: BTreeSet<SourceProblem>,
     objects: BTreeMap<(ClusterId, ObjectRef), String>,
     listeners: BTreeSet<String>,
+    views: BTreeMap<String, SocketAddr>,
 }
 
 impl Notices {
     pub(super) fn new(palette: Palette) -> Notices {
-        Notices { palette, problems: BTreeSet::new(), objects: BTreeMap::new(), listeners: BTreeSet::new() }
+        Notices {
+            palette,
+            problems: BTreeSet::new(),
+            objects: BTreeMap::new(),
+            listeners: BTreeSet::new(),
+            views: BTreeMap::new(),
+        }
+    }
+
+    /// The views that the start has told of.
+    pub(super) fn known_views(&mut self, views: BTreeMap<String, SocketAddr>) {
+        self.views = views;
+    }
+
+    /// Where views are answered now.
+    pub(super) fn views(&mut self, views: BTreeMap<String, SocketAddr>) {
+        for (view, address) in views.iter().filter(|(view, address)| self.views.get(*view) != Some(address)) {
+            self.say(&self.palette.good(&format!("+ view {view} is answered on {address}")));
+        }
+        for (view, address) in self.views.iter().filter(|(view, _)| !views.contains_key(*view)) {
+            self.say(
+                &self.palette.bad(&format!("- view {view} is gone: what it had on {address} is refused")),
+            );
+        }
+        self.views = views;
     }
 
     /// What is wrong at the start.

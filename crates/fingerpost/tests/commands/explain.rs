@@ -1,0 +1,64 @@
+//! `explain`: answers, reasons and exit codes.
+
+use rstest::rstest;
+
+use crate::fingerpost;
+
+const QUICKSTART: &[&str] = &["examples/quickstart"];
+const REGIONS: &[&str] = &["weu=examples/regions/weu", "neu=examples/regions/neu"];
+const ZONES: &[&str] = &["examples/zones"];
+
+#[rstest]
+#[case(&["www.example.org"], QUICKSTART, "www.example.org. is an alias of web-ns-p-prod-shop.example.org.")]
+#[case(&["www.example.org", "--type", "AAAA"], QUICKSTART, "2001:db8::10")]
+#[case(&["example.org"], ZONES, "10 mail.example.net.")]
+#[case(&["anything.shop.example.org"], ZONES, "*.shop.example.org. stands for it")]
+#[case(&["web-ns-p-prod-shop.apps.example.com", "--view", "neu"], REGIONS, "198.51.100.10")]
+#[case(&["web-ns-p-prod-shop.apps.example.com", "--client", "192.0.2.1"], REGIONS, "192.0.2.10")]
+fn a_name_that_resolves_is_0_with_its_way(
+    #[case] question: &[&str],
+    #[case] folders: &[&str],
+    #[case] part: &str,
+) {
+    let run = fingerpost(&[&["explain"], question, folders].concat());
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    assert!(run.stdout.contains(part), "{}", run.stdout);
+}
+
+#[rstest]
+#[case(&["missing.example.org"], QUICKSTART, "missing.example.org. does not exist")]
+#[case(&["www.example.com"], QUICKSTART, "www.example.com. lies in none of the zones of this view")]
+#[case(&["ns1.example.org", "--type", "MX"], QUICKSTART, "ns1.example.org. exists and has nothing of this type")]
+#[case(&["host.partner.example.org"], ZONES, "partner.example.org. is delegated to other servers")]
+fn a_name_that_does_not_resolve_is_2_with_the_reason(
+    #[case] question: &[&str],
+    #[case] folders: &[&str],
+    #[case] part: &str,
+) {
+    let run = fingerpost(&[&["explain"], question, folders].concat());
+    assert_eq!(run.code, 2, "{}{}", run.stdout, run.stderr);
+    assert!(run.stdout.contains(part), "{}", run.stdout);
+}
+
+#[test]
+fn without_a_view_every_view_is_shown() {
+    let run = fingerpost(&[&["explain", "web-ns-p-prod-shop.apps.example.com"], REGIONS].concat());
+    for view in ["weu", "neu", "frc"] {
+        assert!(run.stdout.contains(&format!("in view {view}: resolves")), "{}", run.stdout);
+    }
+}
+
+#[test]
+fn an_unknown_view_is_an_error_that_lists_the_views() {
+    let run = fingerpost(&[&["explain", "www.example.org", "--view", "mars"], REGIONS].concat());
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("there is no view `mars`; there are weu, neu, frc"), "{}", run.stderr);
+}
+
+#[test]
+fn an_explanation_is_data_too() {
+    let run = fingerpost(&[&["explain", "www.example.org", "-o", "json"], QUICKSTART].concat());
+    let data: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(data["views"][0]["resolves"], true);
+    assert_eq!(data["views"][0]["answer"][2]["data"][0], "192.0.2.10");
+}
