@@ -172,16 +172,16 @@ fn dropping_the_watch_ends_it() {
 }
 
 #[test]
-fn one_changed_file_among_a_thousand_is_delivered_quickly() {
+fn one_changed_file_among_many_is_delivered_quickly() {
     let hundred =
         |file: u32| -> String { (0..20).map(|n| record(&format!("r{file}-{n}"), "192.0.2.1")).collect() };
     let files: Vec<(String, String)> =
-        (0..200).map(|file| (format!("{}/{file}.yaml", file % 10), hundred(file))).collect();
+        (0..200).map(|file| (format!("{}/{file}.yaml", file % 10), twenty(file))).collect();
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&path[..], &text[..])).collect();
     let watched = Watched::new(World::new(&files), by_events());
     let mut times: Vec<Duration> = Vec::new();
     for last in 2..9 {
-        let changed = hundred(7).replacen("192.0.2.1", &format!("192.0.2.{last}"), 1);
+        let changed = twenty(7).replacen("192.0.2.1", &format!("192.0.2.{last}"), 1);
         let start = Instant::now();
         watched.world.replace("7/7.yaml", &changed);
         assert_eq!(watched.until(&format!("put r7-0=192.0.2.{last}")).len(), 1);
