@@ -6,10 +6,11 @@
 #[path = "plan/world.rs"]
 mod world;
 
+use std::hint::black_box;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use planner::Planner;
+use planner::{Delta, Planner};
 
 /// How many single changes are timed at each size.
 const CHANGES: usize = 400;
@@ -30,12 +31,18 @@ struct Measured {
     routes: usize,
     full: Duration,
     bytes: u64,
+    /// One changed route, planned.
+    planned: Duration,
+    /// The same, with the manifests and statuses that an actuator then applies.
     change: Duration,
 }
 
 /// One line for each size, and how they compare.
 fn table() -> Result<(), Failure> {
-    println!("{:>9}  {:>12}  {:>13}  {:>16}", "routes", "full plan", "bytes a route", "one changed route");
+    println!(
+        "{:>9}  {:>12}  {:>13}  {:>17}  {:>18}",
+        "routes", "full plan", "bytes a route", "one changed route", "of that, planning"
+    );
     let measured = SIZES.map(in_own_process).into_iter().collect::<Result<Vec<_>, _>>()?;
     let (Some(first), Some(last)) = (measured.first(), measured.last()) else { return Ok(()) };
     let growth =
@@ -46,6 +53,8 @@ fn table() -> Result<(), Failure> {
     );
     let ratio = last.change.as_secs_f64() / first.change.as_secs_f64();
     println!("one changed route at {}: {ratio:.2} times that at {}", last.routes, first.routes);
+    let ratio = last.planned.as_secs_f64() / first.planned.as_secs_f64();
+    println!("of that, planning at {}: {ratio:.2} times that at {}", last.routes, first.routes);
     Ok(())
 }
 
@@ -61,23 +70,22 @@ fn in_own_process(routes: usize) -> Result<Measured, Failure> {
 impl Measured {
     /// The figures as the one process hands them to the other.
     fn line(&self) -> String {
-        format!("{} {} {} {}", self.routes, self.full.as_nanos(), self.bytes, self.change.as_nanos())
+        let [full, planned, change] = [self.full, self.planned, self.change].map(|time| time.as_nanos());
+        format!("{} {full} {} {planned} {change}", self.routes, self.bytes)
     }
 
     fn parse(line: &str) -> Option<Measured> {
         let numbers: Vec<u64> = line.split(' ').map(|word| word.parse().ok()).collect::<Option<_>>()?;
-        let &[routes, full, bytes, change] = numbers.as_slice() else { return None };
-        let (full, change) = (Duration::from_nanos(full), Duration::from_nanos(change));
-        Some(Measured { routes: usize::try_from(routes).ok()?, full, bytes, change })
+        let &[routes, full, bytes, planned, change] = numbers.as_slice() else { return None };
+        let [full, planned, change] = [full, planned, change].map(Duration::from_nanos);
+        Some(Measured { routes: usize::try_from(routes).ok()?, full, bytes, planned, change })
     }
 
     fn row(&self) -> String {
-        let (full, change) = (self.full.as_secs_f64() * 1e3, self.change.as_secs_f64() * 1e6);
-        format!(
-            "{:>9}  {full:>9.1} ms  {:>13}  {change:>14.1} µs",
-            self.routes,
-            self.bytes / self.routes as u64
-        )
+        let full = self.full.as_secs_f64() * 1e3;
+        let [planned, change] = [self.planned, self.change].map(|time| time.as_secs_f64() * 1e6);
+        let bytes = self.bytes / self.routes as u64;
+        format!("{:>9}  {full:>9.1} ms  {bytes:>13}  {change:>14.1} µs  {planned:>15.1} µs", self.routes)
     }
 }
 
@@ -89,23 +97,36 @@ fn measure(routes: usize) -> Result<Measured, Failure> {
     drop(planner.apply(changes));
     let full = start.elapsed();
     let bytes = resident()?.saturating_sub(before);
-    let change = median_change(&mut planner, routes)?;
-    Ok(Measured { routes, full, bytes, change })
+    let (planned, change) = median_change(&mut planner, routes)?;
+    Ok(Measured { routes, full, bytes, planned, change })
 }
 
-/// Renames services spread over the whole world, one at a time.
-fn median_change(planner: &mut Planner, routes: usize) -> Result<Duration, Failure> {
-    let mut times = Vec::with_capacity(CHANGES);
+/// Renames services spread over the whole world, one at a time; gives the time to plan one, and the
+/// time to plan it and to write out what it changed.
+fn median_change(planner: &mut Planner, routes: usize) -> Result<(Duration, Duration), Failure> {
+    let (mut planned, mut whole) = (Vec::with_capacity(CHANGES), Vec::with_capacity(CHANGES));
     for round in 0..CHANGES {
         // A stride that shares no factor with the sizes comes past every namespace and gateway.
         let changed = vec![world::route(round * 7919 % routes, "renamed")?];
         let start = Instant::now();
         let delta = planner.apply(changed);
-        times.push(start.elapsed());
-        drop(delta);
+        planned.push(start.elapsed());
+        black_box(written_out(planner, &delta));
+        whole.push(start.elapsed());
     }
-    times.sort();
-    Ok(times[CHANGES / 2])
+    Ok((median(planned), median(whole)))
+}
+
+/// The manifests and statuses that a change leads to, as an actuator applies them.
+fn written_out(planner: &Planner, delta: &Delta) -> Vec<serde_json::Value> {
+    let children = delta.children.iter().filter_map(|(child, _)| planner.child(child));
+    let statuses = delta.statuses.iter().filter_map(|(cluster, object)| planner.status(*cluster, object));
+    children.chain(statuses).collect()
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
 }
 
 /// This process's resident memory, in bytes.

@@ -9,6 +9,7 @@
 mod children;
 mod delta;
 pub mod document;
+mod explain;
 mod facts;
 mod front;
 mod hosts;
@@ -34,6 +35,7 @@ mod tests;
 
 pub use children::{ChildKind, ChildRef};
 pub use delta::{ChangeKind, Delta, RecordChange};
+pub use explain::{Actor, Story, ZoneStory};
 pub use input::{Change, ClusterId, FileNote, ObjectRef, SavedSerial};
 pub use note::{ConditionStatus, Note, Severity};
 pub use place::{Place, Scope};
