@@ -3,4 +3,5 @@
 
 mod dump;
 mod incremental;
+mod limits;
 mod world;
