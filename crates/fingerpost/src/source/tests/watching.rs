@@ -173,7 +173,7 @@ fn dropping_the_watch_ends_it() {
 
 #[test]
 fn one_changed_file_among_many_is_delivered_quickly() {
-    let hundred =
+    let twenty =
         |file: u32| -> String { (0..20).map(|n| record(&format!("r{file}-{n}"), "192.0.2.1")).collect() };
     let files: Vec<(String, String)> =
         (0..200).map(|file| (format!("{}/{file}.yaml", file % 10), twenty(file))).collect();
