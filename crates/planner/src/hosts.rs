@@ -38,10 +38,10 @@ impl HostSet {
 
     /// Takes a route's host away; gives the routes that have room now.
     pub(crate) fn remove(&mut self, rank: &Rank, limit: usize) -> Vec<Id> {
-        if self.beyond.remove(rank).is_none() {
-            if let Some((_, host)) = self.within.remove(rank) {
-                self.leave(&host);
-            }
+        if self.beyond.remove(rank).is_none()
+            && let Some((_, host)) = self.within.remove(rank)
+        {
+            self.leave(&host);
         }
         self.grow(limit)
     }

@@ -143,9 +143,7 @@ impl<'a> View<'a> {
     /// The TTL of what has none of its own: the zone's, else the class's, else 300.
     pub(crate) fn ttl(&self, zone: Option<&Zone>, scope: &Scope) -> u32 {
         let class = || match scope {
-            Scope::At(Place::Class(class)) => {
-                self.class(class)?.default_ttl.and_then(|ttl| u32::try_from(ttl).ok())
-            }
+            Scope::At(Place::Class(class)) => self.class(class)?.default_ttl,
             _ => None,
         };
         zone.and_then(|zone| zone.ttl).or_else(class).unwrap_or(DEFAULT_TTL)

@@ -85,11 +85,11 @@ fn inactive(state: &PolicyState) -> String {
 
 pub(crate) fn gateway(planner: &Planner, id: Id, entry: &Entry, outcome: &GatewayOutcome) -> Vec<Note> {
     let mut notes = gateway_ready(planner, id, entry, outcome);
-    if let Some(Spec::Gateway(spec)) = entry.object.as_ref().map(|object| &object.spec) {
-        if spec.credential_name.is_none() {
-            let message = "spec.credentialName is not set, so the Istio Gateway has no certificate";
-            notes.push(Note::lacking("TLSConfigured", "NoCredentialName", message));
-        }
+    if let Some(Spec::Gateway(spec)) = entry.object.as_ref().map(|object| &object.spec)
+        && spec.credential_name.is_none()
+    {
+        let message = "spec.credentialName is not set, so the Istio Gateway has no certificate";
+        notes.push(Note::lacking("TLSConfigured", "NoCredentialName", message));
     }
     if let Some(host) = &outcome.host_name_ignored {
         let message =

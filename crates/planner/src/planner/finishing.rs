@@ -17,10 +17,10 @@ impl Planner {
             if state.renumber(&mut self.snapshot.serials, today) {
                 work.delta.zones.push(state.origin.clone());
             }
-            if let Some(Candidate { zone, .. }) = &state.holder {
-                if let Source::Object(id) = zone.source {
-                    work.statuses.insert(id);
-                }
+            if let Some(Candidate { zone, .. }) = &state.holder
+                && let Source::Object(id) = zone.source
+            {
+                work.statuses.insert(id);
             }
         }
         work.delta.zones.sort();

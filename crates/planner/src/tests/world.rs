@@ -25,8 +25,11 @@ pub(crate) struct Step {
 pub(crate) struct Model {
     valid: BTreeMap<ObjectKey, Arc<Object>>,
     trouble: BTreeMap<ObjectKey, Change>,
-    files: BTreeMap<(ClusterId, Arc<str>), (Option<Change>, Option<Change>)>,
+    files: BTreeMap<(ClusterId, Arc<str>), FileHistory>,
 }
+
+/// A file's last good content and what is wrong with it now.
+type FileHistory = (Option<Change>, Option<Change>);
 
 impl Model {
     /// Takes a step and gives the change that a source would report.
@@ -74,7 +77,7 @@ impl Model {
                 Change::DeleteFile(cluster, path)
             }
             1 => {
-                let origin = (step.shape % 2 == 0).then(|| Name::parse("example.org").unwrap());
+                let origin = step.shape.is_multiple_of(2).then(|| Name::parse("example.org").unwrap());
                 let note = FileNote { path: path.to_string(), line: 1, column: 1, message: "broken".into() };
                 let change = Change::BrokenFile(cluster, path, origin, note);
                 self.files.entry(key).or_default().1 = Some(change.clone());
@@ -222,12 +225,12 @@ fn zone_spec(shape: u8) -> Value {
         4 => json!({ "domainName": "team", "zoneRef": { "name": "three", "namespace": "green" } }),
         _ => json!({ "domainName": "example.org", "ttl": 60, "nameServers": ["ns1", "ns.example.net."] }),
     };
-    if shape % 4 == 0 {
+    if shape.is_multiple_of(4) {
         spec["delegations"] = json!([
             { "zones": ["*"], "records": [{ "pattern": "*" }, { "pattern": "@", "types": ["NS", "TXT"] }] }
         ]);
     }
-    if shape % 7 == 0 {
+    if shape.is_multiple_of(7) {
         spec["dnsClassRef"] = json!({ "name": pick(&["one", "two"], shape / 7) });
     }
     spec

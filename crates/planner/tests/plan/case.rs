@@ -10,7 +10,7 @@ use planner::{Change, ClusterId, FileNote, ObjectRef, Planner, SavedSerial};
 use serde_json::Value;
 
 /// The date of a case that names none.
-const TODAY: u32 = 2026_01_01;
+const TODAY: u32 = 20_260_101;
 
 /// One golden case.
 pub(crate) struct Case {
