@@ -98,52 +98,55 @@ impl Instance {
         let start = Instant::now();
         let planned = {
             let mut planner = self.planner.write().unwrap_or_else(PoisonError::into_inner);
-            catch_unwind(AssertUnwindSafe(|| planner.apply(changes)))
+            guarded(|| planner.apply(changes))
         };
         self.plan_seconds.observe(start.elapsed().as_secs_f64());
         let mut facts = self.facts();
         if planned.as_ref().is_ok_and(|delta| !delta.is_empty()) {
             facts.last_change = Some(Timestamp::now());
         }
-        planned.map_err(|panic| {
-            facts.panics += 1;
-            PlanningPanic(message(&*panic))
-        })
+        facts.panics += u64::from(planned.is_err());
+        planned
     }
 
     /// Plans from nothing, after a panic left a planner that cannot be trusted.
     pub fn plan_anew(&self, changes: Vec<Change>) -> Result<(), PlanningPanic> {
         let mut planner = Planner::new(self.clusters.clone());
-        let planned = catch_unwind(AssertUnwindSafe(|| planner.apply(changes)));
-        planned.map_err(|panic| PlanningPanic(message(&*panic)))?;
+        guarded(|| planner.apply(changes))?;
         *self.planner.write().unwrap_or_else(PoisonError::into_inner) = planner;
         Ok(())
     }
 
     /// Serves a change of the plan, by one swap.
-    pub fn publish(&self, delta: &Delta, endpoints: BTreeMap<EndpointId, Endpoint>) {
+    pub fn publish(
+        &self,
+        delta: &Delta,
+        endpoints: BTreeMap<EndpointId, Endpoint>,
+    ) -> Result<(), PlanningPanic> {
         if delta.views {
             return self.publish_all(endpoints);
         }
         let planner = self.planner();
-        self.views.publish(|table| {
-            for view in planner.views() {
-                let zones = table.views.entry(view.name.clone()).or_default();
-                embedded::update(&planner, &view, delta, zones);
-            }
-            table.endpoints = endpoints;
-        });
+        guarded(|| {
+            self.views.publish(|table| {
+                for view in planner.views() {
+                    let zones = table.views.entry(view.name.clone()).or_default();
+                    embedded::update(&planner, &view, delta, zones);
+                }
+                table.endpoints = endpoints;
+            });
+        })
     }
 
     /// Serves the whole plan and nothing else, by one swap.
-    pub fn publish_all(&self, endpoints: BTreeMap<EndpointId, Endpoint>) {
-        let planner = self.planner();
-        let views = zones(&planner);
+    pub fn publish_all(&self, endpoints: BTreeMap<EndpointId, Endpoint>) -> Result<(), PlanningPanic> {
+        let views = guarded(|| zones(&self.planner()))?;
         self.views.publish(|table| {
             table.views = views;
             table.endpoints = endpoints;
             table.synced = true;
         });
+        Ok(())
     }
 
     /// Explains a name as it is served now.
@@ -158,8 +161,36 @@ pub fn zones(planner: &Planner) -> BTreeMap<String, Zones> {
     planner.views().into_iter().map(|view| (view.name.clone(), embedded::zones(planner, &view))).collect()
 }
 
+/// Does work on a plan; a panic in it is an error, and nothing more.
+pub fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, PlanningPanic> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| PlanningPanic(message(&*panic)))
+}
+
 /// What a panic said.
 fn message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_error_with_its_words() {
+        let error = guarded(|| panic!("zone {} is upside down", 7)).unwrap_err();
+        assert!(error.to_string().contains("the last answers stay: zone 7 is upside down"), "{error}");
+        assert_eq!(guarded(|| 1), Ok(1));
+    }
+
+    #[test]
+    fn nothing_is_served_before_the_first_plan_and_synced_with_it() {
+        let instance = Instance::new(vec!["default".to_owned()]);
+        assert!(!instance.views.load().synced);
+        instance.plan(vec![Change::Today(20_260_102)]).unwrap();
+        instance.publish_all(BTreeMap::new()).unwrap();
+        let table = instance.views.load();
+        assert!(table.synced && table.views.contains_key("default"));
+    }
 }

@@ -29,7 +29,7 @@ use crate::cli::UpArguments;
 use crate::http;
 use crate::instance::listeners::Listeners;
 use crate::instance::ports::{Ports, Slot};
-use crate::instance::{Instance, saved};
+use crate::instance::{Instance, guarded, saved};
 use crate::planned;
 use crate::render::Palette;
 use crate::source::{ClusterFolders, Pace, Reading, Source, Watch};
@@ -174,7 +174,7 @@ impl Up {
         self.instance.plan(changes)?;
         let wanted = self.ports.endpoints(&self.instance.planner().views());
         self.bind_or_fail(&wanted).await?;
-        self.instance.publish_all(self.listeners.table(&wanted));
+        self.instance.publish_all(self.listeners.table(&wanted))?;
         self.serve_listeners(&wanted).await;
         if let Some(keeper) = &self.keeper {
             keeper.keep_first().await;
@@ -240,33 +240,36 @@ impl Up {
         self.take(Reading { problems, ..Reading::default() }).await;
     }
 
-    /// Plans a reading and serves the plan.
+    /// Plans a reading and serves the plan. Whatever fails, the last answers stay.
     async fn take(&mut self, reading: Reading) {
         self.instance.facts().problems.clone_from(&reading.problems);
         self.notices.problems(&reading.problems);
-        let delta = match self.plan(reading.changes) {
-            Ok(delta) => delta,
-            Err(error) => {
-                self.distrusted = true;
-                return self.notices.trouble(&format!("{error:#}"));
-            }
-        };
-        self.notices.changes(&delta);
-        self.notices.objects(&delta.statuses, &self.instance.planner());
-        self.serve_change(&delta).await;
-        if let Some(keeper) = &self.keeper {
-            keeper.keep(&delta);
+        if let Err(error) = self.follow_plan(reading.changes).await {
+            self.distrusted = true;
+            self.notices.trouble(&format!("{error:#}"));
         }
     }
 
-    async fn serve_change(&mut self, delta: &Delta) {
+    async fn follow_plan(&mut self, changes: Vec<Change>) -> Result<()> {
+        let delta = self.plan(changes)?;
+        self.serve_change(&delta).await?;
+        self.notices.changes(&delta);
+        guarded(|| self.notices.objects(&delta.statuses, &self.instance.planner()))?;
+        if let Some(keeper) = &self.keeper {
+            keeper.keep(&delta);
+        }
+        Ok(())
+    }
+
+    async fn serve_change(&mut self, delta: &Delta) -> Result<()> {
         let wanted = self.ports.endpoints(&self.instance.planner().views());
         let troubles = self.listeners.bind(&wanted).await;
         self.unbound = !troubles.is_empty();
         self.notices.listeners(&troubles);
-        self.instance.publish(delta, self.listeners.table(&wanted));
+        self.instance.publish(delta, self.listeners.table(&wanted))?;
         self.serve_listeners(&wanted).await;
         self.notices.views(self.listeners.views(&wanted));
+        Ok(())
     }
 
     fn plan(&mut self, changes: Vec<Change>) -> Result<Delta> {
@@ -274,8 +277,9 @@ impl Up {
             let changes = self.date_change().into_iter().chain(changes).collect();
             return Ok(self.instance.plan(changes)?);
         }
-        let serials = self.instance.planner().serials().into_iter();
-        let serials = serials.map(|(name, saved)| Change::Serial(name, saved));
+        // The old planner still knows them, unless it is what panics.
+        let serials = guarded(|| self.instance.planner().serials()).unwrap_or_default();
+        let serials = serials.into_iter().map(|(name, saved)| Change::Serial(name, saved));
         self.date = None;
         let everything = serials.chain(self.date_change()).chain(self.source().read().changes).collect();
         self.instance.plan_anew(everything)?;

@@ -74,3 +74,42 @@ fn unpacked(blobs: &[Vec<u8>]) -> Zones {
     }
     zones
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+    use dns::{Name, Rdata, RecordSet, Rtype};
+    use server::{Rcode, lookup};
+
+    fn set(name: &str, rtype: Rtype, data: &str) -> RecordSet {
+        let data = Rdata::parse(rtype, data, &Name::root()).unwrap();
+        RecordSet::new(Name::parse(name).unwrap(), rtype, 60, vec![data])
+    }
+
+    #[test]
+    fn what_was_kept_answers_as_before() {
+        let (origin, www) = (Name::parse("example.org").unwrap(), Name::parse("www.example.org").unwrap());
+        let mut zones = Zones::new();
+        let soa = set("example.org", Rtype::SOA, "ns. admin. 1 2 3 4 5");
+        zones.apply(ZoneUpdate::PutZone { origin: origin.clone(), soa, base: None });
+        let sets = vec![set("www.example.org", Rtype::A, "192.0.2.1")];
+        zones.apply(ZoneUpdate::PutNode { origin, name: www.clone(), sets });
+        let unknown = Name::parse("example.net").unwrap();
+        zones.apply(ZoneUpdate::Unavailable { origin: unknown, reason: "broken".to_owned() });
+        let before = lookup(&zones, &www, Rtype::A);
+        let table = ViewTable { views: [("weu".to_owned(), zones)].into(), ..ViewTable::default() };
+        let view = ViewInfo {
+            place: Some(Place::Region("weu".into())),
+            name: "weu".to_owned(),
+            listen: Vec::new(),
+            clients: vec!["10.0.0.0/8".to_owned()],
+            numbered: false,
+        };
+        let (views, zones) = restored(saved(&table, std::slice::from_ref(&view)));
+        assert_eq!(views, [view]);
+        assert_eq!(lookup(&zones["weu"], &www, Rtype::A), before);
+        assert_eq!(before.rcode, Rcode::NoError);
+        assert_eq!(zones["weu"].origins().count(), 1, "a zone without content is not kept");
+    }
+}

@@ -1,1 +1,117 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::sync::Arc;
+
+use api::Kind;
+use rstest::rstest;
+
+use super::*;
+use crate::{Change, ClusterId};
+
+const CLUSTER: ClusterId = ClusterId(0);
+
+fn object(kind: Kind, namespace: &str, name: &str, spec: Value) -> Change {
+    let metadata = serde_json::json!({ "namespace": namespace, "name": name });
+    let manifest = serde_json::json!({
+        "apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": metadata, "spec": spec
+    });
+    Change::Put(CLUSTER, Arc::new(api::decode(kind, manifest).unwrap()))
+}
+
+fn record(name: &str, address: &str) -> Change {
+    let spec = serde_json::json!({
+        "domainName": name, "zoneRef": { "name": "example-org" }, "type": "A", "rdata": address
+    });
+    object(Kind::Record, "dns", name, spec)
+}
+
+fn plan(today: u32, changes: Vec<Change>) -> Document {
+    let mut planner = Planner::new(vec!["default".to_owned()]);
+    let zone = object(Kind::Zone, "dns", "example-org", serde_json::json!({ "domainName": "example.org." }));
+    planner.apply([Change::Today(today), zone].into_iter().chain(changes).collect());
+    Document::of(&planner)
+}
+
+fn told(differences: &[Difference]) -> Vec<String> {
+    let sides = |before: bool, after: bool| match (before, after) {
+        (false, _) => '+',
+        (_, false) => '-',
+        _ => '~',
+    };
+    let line = |difference: &Difference| match difference {
+        Difference::View(pair) => format!("{}view", sides(pair.before.is_some(), pair.after.is_some())),
+        Difference::Zone(pair) => format!("{}zone", sides(pair.before.is_some(), pair.after.is_some())),
+        Difference::RecordSet(pair) => {
+            let name = pair.either().unwrap().name.undotted();
+            format!("{}{name}", sides(pair.before.is_some(), pair.after.is_some()))
+        }
+        Difference::Child(pair) => format!("{}child", sides(pair.before.is_some(), pair.after.is_some())),
+        Difference::Object(pair) => {
+            let object = pair.either().unwrap().identity()[3].to_owned();
+            format!("{}{object}", sides(pair.before.is_some(), pair.after.is_some()))
+        }
+    };
+    differences.iter().map(line).collect()
+}
+
+#[test]
+fn a_document_is_what_its_text_says() {
+    let document = plan(20_260_102, vec![record("www", "192.0.2.1")]);
+    let text = serde_json::to_string(&document).unwrap();
+    assert_eq!(Document::parse(&text).unwrap(), document);
+}
+
+#[test]
+fn the_order_of_changes_does_not_show() {
+    let (a, b) = (record("a", "192.0.2.1"), record("b", "192.0.2.2"));
+    assert_eq!(plan(20_260_102, vec![a.clone(), b.clone()]), plan(20_260_102, vec![b, a]));
+}
+
+#[test]
+fn equal_plans_do_not_differ() {
+    let document = plan(20_260_102, vec![record("www", "192.0.2.1")]);
+    assert_eq!(diff(&document, &document), []);
+}
+
+#[test]
+fn what_is_added_changed_and_removed_is_told_by_kind() {
+    let before = plan(20_260_102, vec![record("old", "192.0.2.1"), record("www", "192.0.2.1")]);
+    let mut changes = before.serials();
+    changes.extend([record("new", "192.0.2.1"), record("www", "192.0.2.2")]);
+    let after = plan(20_260_102, changes);
+    let expected =
+        ["~zone", "+new.example.org", "-old.example.org", "~www.example.org", "+new", "-old", "~example-org"];
+    assert_eq!(told(&diff(&before, &after)), expected);
+}
+
+#[test]
+fn serials_go_on_from_an_earlier_plan() {
+    let before = plan(20_260_102, vec![record("www", "192.0.2.1")]);
+    let mut same = before.serials();
+    same.push(record("www", "192.0.2.1"));
+    assert_eq!(plan(20_260_304, same).zones[0].serial, 2_026_010_200);
+    let mut other = before.serials();
+    other.push(record("www", "192.0.2.2"));
+    assert_eq!(plan(20_260_102, other).zones[0].serial, 2_026_010_201);
+}
+
+#[test]
+fn a_view_sees_its_own_scope_and_what_is_everywhere() {
+    let document = plan(20_260_102, vec![record("www", "192.0.2.1")]);
+    let seen = document.seen_in(&document.views[0]);
+    let types: Vec<String> = seen.values().flatten().map(|set| set.rtype.to_string()).collect();
+    assert_eq!(types, ["SOA", "NS", "A"]);
+}
+
+#[rstest]
+#[case("nonsense", "this is not a plan as `fingerpost plan -o json` prints it")]
+#[case("{}", "this is not a plan as `fingerpost plan -o json` prints it")]
+#[case(
+    r#"{"version": 2}"#,
+    "the plan has version 2 and this fingerpost reads up to 1: use a newer fingerpost"
+)]
+#[case(r#"{"version": 99999999999}"#, "version 4294967295")]
+fn a_text_that_is_no_plan_is_refused(#[case] text: &str, #[case] message: &str) {
+    let error = Document::parse(text).unwrap_err().to_string();
+    assert!(error.contains(message), "{error}");
+}
