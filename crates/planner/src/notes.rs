@@ -3,6 +3,8 @@
 mod kubizone;
 mod router;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use api::{Kind, Problem};
 
 use crate::facts::ObjectKey;
@@ -11,6 +13,7 @@ use crate::input::{ClusterId, ObjectRef};
 use crate::note::Note;
 use crate::output::Outcome;
 use crate::planner::{LostClaim, Planner};
+use crate::rank::Rank;
 use crate::snapshot::{Entry, Id};
 
 impl Planner {
@@ -49,28 +52,31 @@ impl Planner {
         self.losses.get(&id).map(|lost| &lost[..]).unwrap_or_default()
     }
 
-    /// Who has what this object wants: one sentence for all that it lost.
+    /// Who has what this object wants: one sentence for each claim and holder.
     pub(crate) fn conflict(&self, id: Id) -> Option<String> {
-        let lost = self.lost(id);
-        let first = lost.first()?;
-        let claims = &self.evaluated(id)?.output.claims;
-        let claim = claims.get(usize::from(first.claim))?;
-        let mut places: Vec<String> =
-            lost.iter().filter_map(|one| Some(one.place.as_ref()?.to_string())).collect();
-        places.sort();
-        places.dedup();
+        let mut places: BTreeMap<(u16, &Rank), BTreeSet<String>> = BTreeMap::new();
+        for lost in self.lost(id) {
+            let at = places.entry((lost.claim, &lost.holder)).or_default();
+            at.extend(lost.place.as_ref().map(ToString::to_string));
+        }
+        let sentences: BTreeSet<String> =
+            places.iter().filter_map(|((claim, holder), at)| self.loss(id, *claim, holder, at)).collect();
+        let sentences = sentences.into_iter().collect::<Vec<_>>().join("; ");
+        (!sentences.is_empty()).then(|| format!("{sentences}; rename this one or remove the other"))
+    }
+
+    fn loss(&self, id: Id, claim: u16, holder: &Rank, places: &BTreeSet<String>) -> Option<String> {
+        let evaluated = self.evaluated(id)?;
+        let claim = evaluated.output.claims.get(usize::from(claim))?;
+        let places: Vec<&str> = places.iter().map(String::as_str).collect();
         let place = if places.is_empty() { String::new() } else { format!(" in {}", places.join(", ")) };
-        let own_cluster = self.evaluated(id)?.rank.cluster;
-        let cluster = match first.holder.cluster {
-            cluster if cluster == own_cluster => String::new(),
+        let cluster = match holder.cluster {
+            cluster if cluster == evaluated.rank.cluster => String::new(),
             cluster => format!(" of cluster {}", self.cluster_name(cluster)),
         };
-        let kind = first.holder.kind.map_or("zone file", Kind::kind);
-        let name = claim.name.undotted();
-        Some(format!(
-            "{name} {}{place} belongs to {kind} {}{cluster}, which is older; rename this one or remove the other",
-            claim.rtype, first.holder
-        ))
+        let kind = holder.kind.map_or("zone file", Kind::kind);
+        let (name, rtype) = (claim.name.undotted(), claim.rtype);
+        Some(format!("{name} {rtype}{place} belongs to {kind} {holder}{cluster}, which is older"))
     }
 }
 

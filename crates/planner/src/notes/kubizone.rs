@@ -1,5 +1,7 @@
 //! The words for the kubizone family (document 003).
 
+use api::Spec;
+
 use crate::front::record::{RecordOutcome, RecordState};
 use crate::front::zone::ZoneOutcome;
 use crate::note::Note;
@@ -90,8 +92,10 @@ pub(crate) fn record(planner: &Planner, id: Id, outcome: &RecordOutcome) -> Vec<
             vec![Note::waiting("ZoneNotFound", format!("no Zone holds {name}; create one"))]
         }
         RecordState::NotDelegated(zone) => {
-            let message =
-                format!("Zone {zone} does not allow {name} from this namespace; add it to its delegations");
+            let rtype = record_type(planner, id);
+            let message = format!(
+                "Zone {zone} does not allow {name} {rtype} from this namespace; add it to its delegations"
+            );
             Note::stalled("NotDelegated", message)
         }
         RecordState::OutOfZone(origin) => {
@@ -105,6 +109,13 @@ pub(crate) fn record(planner: &Planner, id: Id, outcome: &RecordOutcome) -> Vec<
         }
         RecordState::BadName(error) => Note::stalled("InvalidName", error.to_string()),
         RecordState::BadData(error) => Note::stalled("InvalidData", error.to_string()),
+    }
+}
+
+fn record_type(planner: &Planner, id: Id) -> &str {
+    match planner.snapshot.object(id).map(|object| &object.spec) {
+        Some(Spec::Record(spec)) => &spec.r#type,
+        _ => "",
     }
 }
 

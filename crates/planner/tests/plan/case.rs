@@ -94,6 +94,24 @@ impl Case {
     }
 }
 
+/// The files of a folder below `testdata` that no case takes in.
+pub(crate) fn unused(folder: &str) -> Vec<String> {
+    let used = read_all(&testdata().join("plan"));
+    let names = entries(&testdata().join(folder)).iter().map(|path| file_name(path)).collect::<Vec<_>>();
+    assert!(!names.is_empty(), "{folder} is empty");
+    names.into_iter().filter(|name| !used.contains(&format!("# with: {folder}/{name}\n"))).collect()
+}
+
+/// Every YAML file below a folder, as one text.
+fn read_all(folder: &Path) -> String {
+    let text = |path: &PathBuf| match path {
+        path if path.is_dir() => read_all(path),
+        path if path.extension().is_some_and(|end| end == "yaml") => fs::read_to_string(path).unwrap(),
+        _ => String::new(),
+    };
+    entries(folder).iter().map(text).collect()
+}
+
 /// The folders that are clusters; where there are none, the case is one cluster.
 fn cluster_folders(folder: &Path) -> Vec<String> {
     let folders = entries(folder).into_iter().filter(|path| path.is_dir());
