@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use dns::{Name, RecordSet, Rtype};
-use planner::{Planner, ViewInfo};
+use planner::{Planner, Story, ViewInfo};
 use serde::{Deserialize, Serialize};
 use server::{Answer, Rcode, Step, Zones, lookup};
 
@@ -60,6 +60,8 @@ pub struct Explanation {
     pub name: Name,
     /// Each view's answer, in the order of the views.
     pub views: Vec<ViewExplanation>,
+    /// The objects behind each name on the way, the name that was asked for first.
+    pub stories: Vec<Story>,
 }
 
 /// What one view answers.
@@ -108,8 +110,25 @@ pub fn explain<'a>(
 ) -> Result<Explanation, QuestionError> {
     let asked = asked_views(&planner.views(), question)?;
     let empty = Zones::new();
-    let view = |name: String| in_view(name.clone(), zones(&name).unwrap_or(&empty), question);
-    Ok(Explanation { name: question.name.clone(), views: asked.into_iter().map(view).collect() })
+    let mut names = vec![question.name.clone()];
+    let mut views = Vec::new();
+    for view in asked {
+        let answers = answers(zones(&view).unwrap_or(&empty), question);
+        merge(&mut names, answers.iter().flat_map(|answer| &answer.steps).filter_map(visited));
+        views.push(in_view(view, &answers));
+    }
+    let stories = names.iter().map(|name| planner.explain(name)).collect();
+    Ok(Explanation { name: question.name.clone(), views, stories })
+}
+
+/// The name that a step leads to, where that is another one.
+fn visited(step: &Step) -> Option<Name> {
+    match step {
+        Step::Wildcard { wildcard: name, .. } | Step::Cname { to: name, .. } => Some(name.clone()),
+        Step::Dname { owner, .. } => Some(owner.clone()),
+        Step::Referral(cut) => Some(cut.clone()),
+        _ => None,
+    }
 }
 
 fn asked_views(views: &[ViewInfo], question: &Question) -> Result<Vec<String>, QuestionError> {
@@ -126,11 +145,10 @@ fn asked_views(views: &[ViewInfo], question: &Question) -> Result<Vec<String>, Q
     view.map(|view| vec![view.to_owned()]).ok_or(QuestionError::NoViewForClient(client))
 }
 
-fn in_view(view: String, zones: &Zones, question: &Question) -> ViewExplanation {
-    let answers = answers(zones, question);
+fn in_view(view: String, answers: &[Answer]) -> ViewExplanation {
     let mut links: Vec<Link> = Vec::new();
     let mut steps: Vec<String> = Vec::new();
-    for answer in &answers {
+    for answer in answers {
         merge(&mut links, answer.answer.iter().map(Link::of));
         merge(&mut steps, answer.steps.iter().map(sentence));
     }

@@ -1,4 +1,6 @@
 //! The plan as data under `/api/v1/`.
+//!
+//! A large plan takes a while to turn into data, so that is done off the threads that answer DNS.
 
 use std::net::IpAddr;
 
@@ -10,21 +12,27 @@ use planner::Planner;
 use planner::document::{Document, DocumentObject, DocumentRecordSet};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::task::block_in_place;
 
 use super::Shared;
 use crate::explanation::{Explanation, Question};
+use crate::instance::Instance;
 use crate::render;
 use crate::source::SourceProblem;
 
 /// What is wrong with a request, for the one who sent it.
 type Refusal = (StatusCode, String);
 
+fn document(instance: &Instance) -> Document {
+    block_in_place(|| Document::of(&instance.planner()))
+}
+
 pub(super) async fn plan(State(instance): Shared) -> Json<Document> {
-    Json(Document::of(&instance.planner()))
+    Json(document(&instance))
 }
 
 pub(super) async fn objects(State(instance): Shared) -> Json<Vec<DocumentObject>> {
-    Json(Document::of(&instance.planner()).objects)
+    Json(document(&instance).objects)
 }
 
 #[derive(Debug, Deserialize)]
@@ -37,7 +45,7 @@ pub(super) async fn record_sets(
     Query(query): Query<RecordSetQuery>,
 ) -> Result<Json<Vec<DocumentRecordSet>>, Refusal> {
     let name = query.name.map(|text| Name::parse(&text)).transpose().map_err(bad_request)?;
-    let mut sets = Document::of(&instance.planner()).record_sets;
+    let mut sets = document(&instance).record_sets;
     sets.retain(|set| name.as_ref().is_none_or(|name| set.name == *name));
     Ok(Json(sets))
 }
@@ -45,7 +53,7 @@ pub(super) async fn record_sets(
 /// What is to be said about objects, about zone files and about the folders.
 pub(super) async fn notes(State(instance): Shared) -> Json<Value> {
     let problems: Vec<Value> = instance.facts().problems.iter().map(problem).collect();
-    Json(json!({ "objects": object_notes(&instance.planner()), "sources": problems }))
+    Json(json!({ "objects": block_in_place(|| object_notes(&instance.planner())), "sources": problems }))
 }
 
 fn object_notes(planner: &Planner) -> Vec<Value> {
@@ -95,7 +103,7 @@ pub(super) async fn explain(
 ) -> Result<Json<Explanation>, Refusal> {
     let name = Name::parse(&query.name).map_err(bad_request)?;
     let question = Question { name, rtype: query.rtype, view: query.view, client: query.client };
-    instance.explain(&question).map(Json).map_err(bad_request)
+    block_in_place(|| instance.explain(&question)).map(Json).map_err(bad_request)
 }
 
 fn bad_request(error: impl std::fmt::Display) -> Refusal {

@@ -21,7 +21,7 @@ use crate::instance::{Facts, Instance};
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub(super) async fn metrics(State(instance): Shared) -> Response {
-    match text(&instance) {
+    match tokio::task::block_in_place(|| text(&instance)) {
         Ok(text) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }

@@ -1,13 +1,16 @@
 //! An explanation for people.
 
-use crate::explanation::{Explanation, Link, ViewExplanation};
+use planner::{Actor, Story, ZoneStory};
 
 use super::{Palette, table};
+use crate::explanation::{Explanation, Link, ViewExplanation};
+use crate::source::UNNAMED;
 
 /// The answer of each view and the way to it.
 pub fn text(explanation: &Explanation, palette: Palette) -> String {
     let views = explanation.views.iter().map(|view| view_text(explanation, view, palette));
-    views.collect::<Vec<String>>().join("\n")
+    let stories = explanation.stories.iter().map(|story| story_text(story, palette));
+    views.chain(stories).collect::<Vec<String>>().join("\n")
 }
 
 fn view_text(explanation: &Explanation, view: &ViewExplanation, palette: Palette) -> String {
@@ -28,4 +31,59 @@ fn rows(link: &Link) -> Vec<Vec<String>> {
         vec![link.name.to_string(), link.ttl.to_string(), link.rtype.to_string(), data.clone()]
     };
     link.data.iter().map(row).collect()
+}
+
+/// The objects behind a name, and what would have to change where there are none.
+fn story_text(story: &Story, palette: Palette) -> String {
+    let mut lines = vec![palette.strong(&format!("Behind {}", story.name))];
+    lines.push(format!("  {}", zone_line(story.zone.as_ref())));
+    for maker in &story.makers {
+        lines.push(format!("  {} {}", palette.good("made by"), actor(maker)));
+        lines.extend(maker.records.iter().chain(&maker.way).map(|line| format!("      {line}")));
+    }
+    for (verb, actors) in [("lost by", &story.losers), ("wanted by", &story.missing)] {
+        for one in actors {
+            lines.push(format!("  {} {}: {}", palette.bad(verb), actor(one), reason(one)));
+            lines.extend(one.records.iter().chain(&one.way).map(|line| format!("      {line}")));
+        }
+    }
+    lines.extend(advice(story).map(|line| format!("  {}", palette.warning(&line))));
+    lines.join("\n") + "\n"
+}
+
+fn zone_line(zone: Option<&ZoneStory>) -> String {
+    match zone {
+        Some(ZoneStory { origin, source, in_file: true }) => {
+            format!("in the zone {origin}, written in {source}")
+        }
+        Some(ZoneStory { origin, source, .. }) => format!("in the zone {origin} ({source})"),
+        None => "in no zone".to_owned(),
+    }
+}
+
+fn actor(actor: &Actor) -> String {
+    let cluster =
+        if actor.cluster == UNNAMED { String::new() } else { format!(" of cluster {}", actor.cluster) };
+    format!("{} {}{cluster}", actor.kind, actor.object)
+}
+
+fn reason(actor: &Actor) -> String {
+    format!("{}, {}", actor.reason, actor.message)
+}
+
+/// What to do about a name that nothing declares.
+fn advice(story: &Story) -> Option<String> {
+    let declared = [&story.makers, &story.losers, &story.missing].iter().any(|actors| !actors.is_empty());
+    match &story.zone {
+        None if !declared => {
+            Some("no zone holds it: add a Zone or a zone file for it, or a name above it".to_owned())
+        }
+        Some(zone) if !declared && !zone.in_file && zone.origin != story.name => {
+            let source = &zone.source;
+            Some(format!(
+                "nothing declares it: add a Record or a route for it, or a line to the zone file ({source})"
+            ))
+        }
+        _ => None,
+    }
 }

@@ -40,6 +40,25 @@ fn a_name_that_does_not_resolve_is_2_with_the_reason(
     assert!(run.stdout.contains(part), "{}", run.stdout);
 }
 
+#[rstest]
+#[case("www.example.org", QUICKSTART, "made by Record dns/www")]
+#[case("www.example.org", QUICKSTART, "made by ServiceRoute shop/web")]
+#[case("www.example.org", QUICKSTART, "made by Gateway istio-system/default-gateway")]
+#[case("web-ns-p-prod-shop.apps.example.com", REGIONS, "made by ServiceRoute shop/web of cluster neu")]
+#[case(
+    "console-ns-p-prod-admin.apps.example.com",
+    REGIONS,
+    "wanted by ServiceRoute admin/console of cluster neu"
+)]
+#[case("verification.example.org", ZONES, "wanted by Record web/not-allowed: NotDelegated")]
+#[case("host-7.example.net", ZONES, "in the zone example.net., written in example.net.zone")]
+#[case("missing.example.org", QUICKSTART, "nothing declares it: add a Record")]
+#[case("www.example.com", QUICKSTART, "no zone holds it: add a Zone")]
+fn the_objects_behind_a_name_are_told(#[case] name: &str, #[case] folders: &[&str], #[case] part: &str) {
+    let run = fingerpost(&[&["explain", name], folders].concat());
+    assert!(run.stdout.contains(part), "{}", run.stdout);
+}
+
 #[test]
 fn without_a_view_every_view_is_shown() {
     let run = fingerpost(&[&["explain", "web-ns-p-prod-shop.apps.example.com"], REGIONS].concat());
