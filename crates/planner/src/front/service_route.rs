@@ -34,6 +34,8 @@ pub(crate) enum RouteOutcome {
     BadHost(Box<NameError>),
     /// The name of its gateway is too long.
     BadTarget(Box<NameError>),
+    /// Its host is the apex of this zone, and an apex cannot be an alias (RFC 1912 section 2.4).
+    AtApex(Box<Rank>),
 }
 
 pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &ServiceRouteSpec) -> Output {
@@ -58,9 +60,10 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &ServiceRouteSpec
         (_, _, None) => RouteOutcome::NoIdentity,
         (_, _, Some(Err(outcome))) => outcome,
         (Some((_, controllers)), Some(gateway), Some(Ok((host, target)))) => {
-            match holder_of_postfix(view, gateway) {
-                Some(rank) => RouteOutcome::GatewayConflict(Box::new(rank)),
-                None => {
+            match (holder_of_postfix(view, gateway), zone_at(view, &host)) {
+                (Some(rank), _) => RouteOutcome::GatewayConflict(Box::new(rank)),
+                (_, Some(rank)) => RouteOutcome::AtApex(Box::new(rank)),
+                _ => {
                     add_claims(view, &mut output, &controllers, &host, &target);
                     RouteOutcome::Active { host, target }
                 }
@@ -103,6 +106,12 @@ pub(crate) fn holder_of_postfix(view: &View<'_>, gateway: &GatewaySpec) -> Optio
         Spec::Gateway(holder) if holder.controller != gateway.controller => Some(rank.clone()),
         _ => None,
     }
+}
+
+/// The zone whose apex the name is.
+fn zone_at(view: &View<'_>, name: &Name) -> Option<Rank> {
+    let zone = view.zones_around(name).next()?;
+    (zone.origin == *name).then(|| zone.rank.clone())
 }
 
 fn add_claims(view: &View<'_>, output: &mut Output, controllers: &[&Controller], host: &Name, target: &Name) {

@@ -6,7 +6,7 @@ use crate::front::dns_policy::{PolicyOutcome, PolicyState};
 use crate::front::gateway::{GatewayOutcome, GatewayState};
 use crate::front::service_route::RouteOutcome;
 use crate::hosts::LIMIT;
-use crate::note::Note;
+use crate::note::{Note, Severity};
 use crate::place::{Place, Scope};
 use crate::planner::Planner;
 use crate::snapshot::{Entry, Id};
@@ -152,7 +152,13 @@ pub(crate) fn route(planner: &Planner, id: Id, entry: &Entry, outcome: &RouteOut
                 format!("namespace {namespace} has no valid DNSPolicy; create one"),
             )]
         }
-        RouteOutcome::PolicyInactive { why, .. } => vec![Note::waiting("DNSPolicyInactive", inactive(why))],
+        RouteOutcome::PolicyInactive { why, .. } => vec![route_of_inactive(why)],
+        RouteOutcome::AtApex(zone) => Note::stalled(
+            "NameConflict",
+            format!(
+                "the host is the apex of zone {zone}, which cannot be an alias; change serviceName, environment or application"
+            ),
+        ),
         RouteOutcome::NoGateway => vec![Note::waiting(
             "GatewayNotFound",
             format!(
@@ -178,6 +184,17 @@ pub(crate) fn route(planner: &Planner, id: Id, entry: &Entry, outcome: &RouteOut
             Note::stalled("InvalidHostname", message)
         }
         RouteOutcome::Active { .. } => active_route(planner, id, &gateway()),
+    }
+}
+
+/// A route waits for its policy; where another cluster serves it, that is how it should be.
+fn route_of_inactive(why: &PolicyState) -> Note {
+    let waiting = Note::waiting("DNSPolicyInactive", inactive(why));
+    match why {
+        PolicyState::OtherRegion { .. } | PolicyState::OtherCluster { .. } => {
+            Note { severity: Severity::Info, ..waiting }
+        }
+        _ => waiting,
     }
 }
 
