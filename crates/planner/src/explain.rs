@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use api::router::{DNSPolicySpec, ServiceRouteSpec};
+use api::router::{DNSPolicySpec, GatewaySpec, ServiceRouteSpec};
 use api::{Kind, Object, Spec};
 use dns::Name;
 use serde::{Deserialize, Serialize};
@@ -158,25 +158,32 @@ impl Planner {
         let cluster = entry.key.cluster;
         match &object.spec {
             Spec::ServiceRoute(spec) => self.route_way(cluster, object, spec),
-            Spec::Gateway(spec) => {
-                let host = self.snapshot.identity(cluster).map(|identity| {
-                    format!(
-                        "ClusterIdentity cluster-identity: cluster {}, region {}, domain {}",
-                        identity.cluster,
-                        identity.region,
-                        identity.domain.undotted()
-                    )
-                });
-                let service =
-                    format!("Service of controller {} (named so, or labelled istio)", spec.controller);
-                host.into_iter().chain([service]).collect()
-            }
+            Spec::Gateway(spec) => self.gateway_way(entry, spec),
             Spec::Record(spec) => vec![match &spec.zone_ref {
                 Some(zone) => format!("spec.zoneRef: Zone {}", zone.name),
                 None => "no zoneRef: the longest Zone that permits it adopts it".to_owned(),
             }],
             _ => Vec::new(),
         }
+    }
+
+    fn gateway_way(&self, entry: &Entry, spec: &GatewaySpec) -> Vec<String> {
+        let identity = self.snapshot.identity(entry.key.cluster).map(|identity| {
+            let (cluster, region, domain) = (&identity.cluster, &identity.region, identity.domain.undotted());
+            format!("ClusterIdentity cluster-identity: cluster {cluster}, region {region}, domain {domain}")
+        });
+        let evaluated = self.snapshot.id(&entry.key).and_then(|id| self.evaluated(id));
+        let service = match evaluated.map(|one| &one.output.outcome) {
+            Some(Outcome::Gateway(outcome)) => outcome.service.as_deref(),
+            _ => None,
+        };
+        let service = match service {
+            Some(service) => {
+                format!("Service {service}: the load balancer of controller {}", spec.controller)
+            }
+            None => format!("no LoadBalancer Service is named {0} or labelled istio={0}", spec.controller),
+        };
+        identity.into_iter().chain([service]).collect()
     }
 
     fn route_way(&self, cluster: ClusterId, object: &Object, spec: &ServiceRouteSpec) -> Vec<String> {

@@ -79,10 +79,7 @@ fn advice(story: &Story) -> Option<String> {
             Some("no zone holds it: add a Zone or a zone file for it, or a name above it".to_owned())
         }
         Some(zone) if !declared && !zone.in_file && zone.origin != story.name => {
-            let source = &zone.source;
-            Some(format!(
-                "nothing declares it: add a Record or a route for it, or a line to the zone file ({source})"
-            ))
+            Some("nothing declares it: add a Record, a route, or a line to the zone's file".to_owned())
         }
         _ => None,
     }

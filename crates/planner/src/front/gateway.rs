@@ -24,6 +24,8 @@ pub(crate) struct GatewayOutcome {
     pub(crate) state: GatewayState,
     /// The first address, or the host name, of its load balancer.
     pub(crate) address: Option<Box<str>>,
+    /// Its load balancer, as `namespace/name`.
+    pub(crate) service: Option<Box<str>>,
     /// Addresses and a host name came together; the addresses won.
     pub(crate) host_name_ignored: Option<Box<str>>,
     /// Those that own the DNSEndpoints together with it, itself included; empty for all but the lead.
@@ -40,10 +42,12 @@ pub(crate) enum GatewayState {
 }
 
 pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &GatewaySpec) -> Output {
-    let targets = load_balancer(view, object, spec).map(targets).unwrap_or_default();
+    let service = load_balancer(view, object, spec);
+    let targets = service.and_then(load_balancer_of).map(targets).unwrap_or_default();
     let mut outcome = GatewayOutcome {
         state: GatewayState::NoIdentity,
         address: targets.first.clone(),
+        service: service.map(|service| format!("{}/{}", service.meta.namespace, service.meta.name).into()),
         host_name_ignored: targets.ignored.clone(),
         owners: Vec::new(),
     };
@@ -75,7 +79,8 @@ fn owners(view: &View<'_>, object: &Object, spec: &GatewaySpec) -> Vec<Arc<str>>
     let members = view.list(Index::Gateways(view.cluster, (*spec.target_postfix).into()));
     let sharing: Vec<&Object> = members.into_iter().map(|(_, other)| other).filter(shares).collect();
     let is_addressed = |other: &&&Object| {
-        load_balancer(view, other, spec).is_some_and(|service| !targets(service).sets.is_empty())
+        let service = load_balancer(view, other, spec).and_then(load_balancer_of);
+        service.is_some_and(|service| !targets(service).sets.is_empty())
     };
     if sharing.iter().find(is_addressed).is_none_or(|lead| lead.meta != object.meta) {
         return Vec::new();
@@ -125,18 +130,18 @@ fn add_claims(
 }
 
 /// The Service of the gateway: by name beside it, else by label beside it, else by label anywhere.
-fn load_balancer<'a>(view: &View<'a>, object: &Object, spec: &GatewaySpec) -> Option<&'a Service> {
+fn load_balancer<'a>(view: &View<'a>, object: &Object, spec: &GatewaySpec) -> Option<&'a Object> {
     let namespace = &object.meta.namespace;
     let labelled = |namespace: Option<Arc<str>>| {
         let index = Index::LoadBalancers(view.cluster, namespace, (*spec.controller).into());
-        view.first(index).and_then(|(_, object)| service(object))
+        view.first(index).map(|(_, object)| object)
     };
-    let named = view.get(Kind::Service, namespace, &spec.controller).and_then(|(_, object)| service(object));
-    let named = named.filter(|service| is_load_balancer(service));
+    let named = view.get(Kind::Service, namespace, &spec.controller).map(|(_, object)| object);
+    let named = named.filter(|object| load_balancer_of(object).is_some_and(is_load_balancer));
     named.or_else(|| labelled(Some(namespace.clone()))).or_else(|| labelled(None))
 }
 
-fn service(object: &Object) -> Option<&Service> {
+fn load_balancer_of(object: &Object) -> Option<&Service> {
     match &object.spec {
         Spec::Service(service) => Some(service),
         _ => None,
