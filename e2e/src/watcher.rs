@@ -4,10 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 
 use crate::{Reply, ask};
+
+/// Between two queries: without it the client would take the server's processor, not watch it.
+const PAUSE: Duration = Duration::from_micros(500);
 
 /// A name and every set of records that may be answered for it.
 #[derive(Clone, Debug)]
@@ -72,6 +76,7 @@ fn watch(server: SocketAddr, expectations: &[Expectation], stop: &AtomicBool) ->
         }
         report.queries += 1;
         report.bad.extend(expectation.verdict(ask(server, &expectation.name)));
+        std::thread::sleep(PAUSE);
     }
     report
 }
