@@ -93,8 +93,8 @@ mod tests {
 
     #[test]
     fn inline_tests_do_not_count() {
-        let text = "fn a() {}\nfn b() {}\n#[cfg(test)]\nmod tests {}\n";
-        let lcov = "SF:/x/a.rs\nDA:1,4\nDA:2,0\nDA:4,9\nend_of_record\n";
+        let text = "fn a() {}\nfn b() {}\n#[cfg(test)]\nmod tests {\n}\n";
+        let lcov = "SF:/x/a.rs\nDA:1,4\nDA:2,0\nDA:5,9\nend_of_record\n";
         let files = counts_by_file(lcov);
         assert_eq!(tally(&files[0].1, first_test_line(text)), (2, 1));
     }
