@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use api::{Kind, Object, Spec};
 use dns::{Name, Rdata, Rtype};
-use rustc_hash::{FxHashSet, FxHasher};
+use rustc_hash::FxHasher;
 use serde_json::{Value, json};
 use smallvec::SmallVec;
 
 use crate::facts::ObjectKey;
 use crate::input::{ClusterId, ObjectRef};
 use crate::output::{ChildSeed, Claim, Outcome};
-use crate::planner::{Evaluated, Planner};
+use crate::planner::{Evaluated, Ids, Planner};
 use crate::rank::Rank;
 use crate::snapshot::Id;
 
@@ -46,7 +46,7 @@ pub struct ChildRef {
     /// In which namespace.
     pub namespace: Arc<str>,
     /// By which name.
-    pub name: Box<str>,
+    pub name: Arc<str>,
 }
 
 /// A child as it was last made.
@@ -92,7 +92,7 @@ impl Planner {
             let mut hasher = FxHasher::default();
             (hosts.fingerprint(), &spec.controller, &spec.credential_name, &object.meta.uid)
                 .hash(&mut hasher);
-            let made = child(ChildKind::IstioGateway, (*object.meta.name).into());
+            let made = child(ChildKind::IstioGateway, object.meta.name.clone());
             children.push(Made { child: made, fingerprint: hasher.finish() });
         }
         children
@@ -109,7 +109,7 @@ impl Planner {
     }
 
     /// Keeps the table of who wants which child name.
-    pub(crate) fn move_child_names(&mut self, id: Id, before: Option<&Evaluated>, again: &mut FxHashSet<Id>) {
+    pub(crate) fn move_child_names(&mut self, id: Id, before: Option<&Evaluated>, again: &mut Ids) {
         let now = self.evaluated.get(id.0 as usize).and_then(Option::as_deref);
         let (old, new) = (wanted_names(before), wanted_names(now));
         if old == new {
@@ -133,7 +133,7 @@ impl Planner {
 
     /// The name of a child: as the document has it; where two would be the same, the younger's
     /// gets a hash.
-    fn child_name(&self, id: Id, object: &Object, evaluated: &Evaluated, number: usize) -> Box<str> {
+    fn child_name(&self, id: Id, object: &Object, evaluated: &Evaluated, number: usize) -> Arc<str> {
         let seed = &evaluated.output.children[number];
         let base = seed_name(&object.meta.name, seed);
         let key = name_hash(evaluated.rank.cluster, &object.meta.namespace, &base);
@@ -148,9 +148,9 @@ impl Planner {
                     object.meta.name,
                     seed.controller
                 ));
-                shorten(&format!("{base}-{suffix}"), MAX_OBJECT_NAME).into()
+                shorten(format!("{base}-{suffix}"), MAX_OBJECT_NAME).into()
             }
-            _ => base,
+            _ => base.into(),
         }
     }
 
@@ -219,7 +219,7 @@ impl Planner {
     }
 
     fn istio_gateway(&self, child: &ChildRef) -> Option<Value> {
-        let (namespace, name) = (child.namespace.clone(), Arc::from(&*child.name));
+        let (namespace, name) = (child.namespace.clone(), child.name.clone());
         let reference = ObjectRef { kind: Kind::Gateway, namespace, name };
         let key = ObjectKey::new(child.cluster, reference);
         let object = self.snapshot.object(self.snapshot.id(&key)?)?;
@@ -271,12 +271,12 @@ fn wanted_names(evaluated: Option<&Evaluated>) -> Vec<(u16, u64)> {
 }
 
 /// The document's names: `<route>-<controller>` and `gateway-controller-<controller>-<postfix>-<dns>`.
-fn seed_name(owner: &str, seed: &ChildSeed) -> Box<str> {
+fn seed_name(owner: &str, seed: &ChildSeed) -> String {
     let name = match &seed.gateway {
         Some(gateway) => format!("gateway-controller-{gateway}-{}", seed.controller),
         None => format!("{owner}-{}", seed.controller),
     };
-    shorten(&name, MAX_OBJECT_NAME).into()
+    shorten(name, MAX_OBJECT_NAME)
 }
 
 fn owner(kind: Kind, name: &str, uid: Option<&str>) -> Value {
@@ -352,14 +352,14 @@ fn fingerprint_of_endpoint(
 
 /// A label value: at most 63 characters, shortened with a stable hash.
 pub(crate) fn label_value(text: &str) -> String {
-    shorten(text, MAX_LABEL_VALUE)
+    shorten(text.to_owned(), MAX_LABEL_VALUE)
 }
 
-fn shorten(text: &str, most: usize) -> String {
+fn shorten(text: String, most: usize) -> String {
     if text.len() <= most {
-        return text.to_owned();
+        return text;
     }
-    let hash = stable_hash(text);
+    let hash = stable_hash(&text);
     let cut = (0..=most - hash.len() - 1).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let kept = text[..cut].trim_end_matches(['-', '.', '_']);
     format!("{kept}-{hash}")

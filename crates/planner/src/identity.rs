@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api::router::{ClusterIdentitySpec, ExternalDNSController};
-use dns::{Name, NameError};
+use dns::{Name, NameError, Rdata, Rtype};
 
 use crate::place::Place;
 
@@ -49,6 +49,21 @@ impl Identity {
     ) -> Result<Name, NameError> {
         let label = [service, "ns", &self.environment_letter, environment, application].join("-");
         self.domain.child(label.as_bytes())
+    }
+}
+
+/// The name of a gateway, and the alias data that leads to it: made once for all its routes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Target {
+    pub(crate) host: Name,
+    pub(crate) alias: Arc<[Rdata]>,
+}
+
+impl Target {
+    pub(crate) fn new(identity: &Identity, postfix: &str) -> Result<Target, NameError> {
+        let host = identity.gateway_host(postfix)?;
+        let alias = Arc::from([Rdata::name(Rtype::CNAME, &host)]);
+        Ok(Target { host, alias })
     }
 }
 

@@ -75,18 +75,40 @@ pub struct Planner {
     pub(crate) host_limit: usize,
 }
 
+/// Objects to look at, gathered in any order and as often as somebody names them.
+#[derive(Debug, Default)]
+pub(crate) struct Ids(Vec<Id>);
+
+impl Ids {
+    pub(crate) fn insert(&mut self, id: Id) {
+        self.0.push(id);
+    }
+
+    pub(crate) fn extend(&mut self, ids: impl IntoIterator<Item = Id>) {
+        self.0.extend(ids);
+    }
+
+    /// Each once, in the order in which the objects came.
+    fn take(&mut self) -> Vec<Id> {
+        let mut ids = std::mem::take(&mut self.0);
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+}
+
 /// What is to be looked at again in one run.
 #[derive(Debug, Default)]
 struct Work {
     touched: Touched,
     files: BTreeSet<(ClusterId, Arc<str>)>,
     renumber_all: bool,
-    objects: FxHashSet<Id>,
+    objects: Ids,
     nodes: Vec<(u32, Name)>,
     zones: BTreeSet<u32>,
     delegations: BTreeSet<u32>,
-    statuses: FxHashSet<Id>,
-    children: FxHashSet<Id>,
+    statuses: Ids,
+    children: Ids,
     gateways: FxHashSet<ObjectKey>,
     views: bool,
     gone: Vec<Id>,

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::{Kind, Object, Problem, Spec};
-use dns::{Name, PackedZone};
+use dns::{Name, NameError, PackedZone};
 use rustc_hash::FxHashMap;
 
 use crate::facts::{Fact, Index, ObjectKey};
-use crate::identity::{Controller, Identity};
+use crate::identity::{Controller, Identity, Target};
 use crate::input::{ClusterId, FileNote, ObjectRef, SavedSerial};
 use crate::rank::Rank;
 
@@ -48,6 +48,8 @@ pub(crate) struct Snapshot {
     indexes: FxHashMap<Index, BTreeSet<(Rank, Id)>>,
     identities: BTreeMap<ClusterId, Arc<Identity>>,
     controllers: BTreeMap<ClusterId, Arc<[Controller]>>,
+    /// Gateways' target names, by postfix.
+    targets: BTreeMap<ClusterId, FxHashMap<Box<str>, Result<Target, NameError>>>,
     pub(crate) files: BTreeMap<(ClusterId, Arc<str>), FileEntry>,
     pub(crate) serials: BTreeMap<Name, SavedSerial>,
     pub(crate) today: u32,
@@ -85,6 +87,11 @@ impl Snapshot {
 
     pub(crate) fn controllers(&self, cluster: ClusterId) -> Option<&Arc<[Controller]>> {
         self.controllers.get(&cluster)
+    }
+
+    /// The target name of a postfix; `None` where no identity says how names are made.
+    pub(crate) fn target(&self, cluster: ClusterId, postfix: &str) -> Option<&Result<Target, NameError>> {
+        self.targets.get(&cluster)?.get(postfix)
     }
 
     pub(crate) fn indexed(&self, index: &Index) -> impl DoubleEndedIterator<Item = (&Rank, Id)> {
@@ -176,8 +183,10 @@ impl Snapshot {
             }
         }
         match key.reference.kind {
+            Kind::Gateway => self.compile_target(cluster, after),
             Kind::ClusterIdentity => {
                 self.compile_identity(cluster, after);
+                self.compile_targets(cluster);
                 touched.facts.push(Fact::Identity(cluster));
             }
             Kind::DNSConfiguration => {
@@ -215,6 +224,23 @@ impl Snapshot {
                 }
             }
             _ => drop(self.identities.remove(&cluster)),
+        }
+    }
+
+    fn compile_target(&mut self, cluster: ClusterId, object: Option<&Object>) {
+        let Some(Spec::Gateway(spec)) = object.map(|object| &object.spec) else { return };
+        let Some(identity) = self.identities.get(&cluster) else { return };
+        let target = Target::new(identity, &spec.target_postfix);
+        self.targets.entry(cluster).or_default().insert((*spec.target_postfix).into(), target);
+    }
+
+    fn compile_targets(&mut self, cluster: ClusterId) {
+        self.targets.remove(&cluster);
+        let gateways = self.entries().filter(|(_, entry)| entry.key.cluster == cluster);
+        let gateways = gateways.filter(|(_, entry)| entry.key.reference.kind == Kind::Gateway);
+        let gateways: Vec<_> = gateways.filter_map(|(_, entry)| entry.object.clone()).collect();
+        for gateway in gateways {
+            self.compile_target(cluster, Some(&gateway));
         }
     }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use api::dnsclass::DNSClassSpec;
 use api::{Kind, Object, Spec};
-use dns::Name;
+use dns::{Name, NameError};
 
 use crate::facts::{Fact, Index, Ledger, ObjectKey, Reads};
-use crate::identity::{Controller, Identity};
+use crate::identity::{Controller, Identity, Target};
 use crate::input::{ClusterId, ObjectRef};
 use crate::place::{Place, Scope};
 use crate::rank::Rank;
@@ -64,6 +64,12 @@ impl<'a> View<'a> {
     pub(crate) fn identity(&self) -> Option<&'a Identity> {
         self.note(Fact::Identity(self.cluster));
         self.snapshot.identity(self.cluster).map(Arc::as_ref)
+    }
+
+    /// The target name of a gateway that was read; it follows from the gateway and the identity.
+    pub(crate) fn target(&self, postfix: &str) -> Option<&'a Result<Target, NameError>> {
+        self.note(Fact::Identity(self.cluster));
+        self.snapshot.target(self.cluster, postfix)
     }
 
     pub(crate) fn controllers(&self) -> Option<&'a [Controller]> {

@@ -1,14 +1,12 @@
 //! ServiceRoute: one CNAME per active controller, and a host for its gateway (document 000).
 
-use std::sync::Arc;
-
 use api::router::{GatewaySpec, ServiceRouteSpec};
 use api::{Kind, Object, Spec};
-use dns::{Name, NameError, Rdata, Rtype};
+use dns::{Name, NameError, Rtype};
 
 use crate::facts::Index;
 use crate::front::dns_policy::{self, PolicyState};
-use crate::identity::{Controller, Identity};
+use crate::identity::{Controller, Identity, Target};
 use crate::output::{ChildSeed, Claim, Outcome, Output};
 use crate::place::Scope;
 use crate::rank::Rank;
@@ -20,7 +18,6 @@ use crate::view::View;
 pub(crate) enum RouteOutcome {
     Active {
         host: Name,
-        target: Name,
     },
     NoPolicy,
     PolicyInactive {
@@ -44,7 +41,7 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &ServiceRouteSpec
     let identity = view.identity();
     let mut output = Output::new(Outcome::Route(RouteOutcome::NoPolicy));
     let host = match (identity, gateway) {
-        (Some(identity), Some(gateway)) => Some(route_and_target(identity, spec, gateway)),
+        (Some(identity), Some(gateway)) => route_and_target(view, identity, spec, gateway),
         _ => None,
     };
     if let Some(Ok((host, _))) = &host {
@@ -64,8 +61,8 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &ServiceRouteSpec
                 (Some(rank), _) => RouteOutcome::GatewayConflict(Box::new(rank)),
                 (_, Some(rank)) => RouteOutcome::AtApex(Box::new(rank)),
                 _ => {
-                    add_claims(view, &mut output, &controllers, &host, &target);
-                    RouteOutcome::Active { host, target }
+                    add_claims(view, &mut output, &controllers, &host, target);
+                    RouteOutcome::Active { host }
                 }
             }
         }
@@ -86,16 +83,19 @@ fn gateway<'a>(view: &View<'a>, spec: &ServiceRouteSpec) -> Option<(Id, &'a Gate
     }
 }
 
-fn route_and_target(
+fn route_and_target<'a>(
+    view: &View<'a>,
     identity: &Identity,
     spec: &ServiceRouteSpec,
     gateway: &GatewaySpec,
-) -> Result<(Name, Name), RouteOutcome> {
-    let bad_host = |error| RouteOutcome::BadHost(Box::new(error));
-    let bad_target = |error| RouteOutcome::BadTarget(Box::new(error));
+) -> Option<Result<(Name, &'a Target), RouteOutcome>> {
     let host = identity.route_host(&spec.service_name, &spec.environment, &spec.application);
-    let target = identity.gateway_host(&gateway.target_postfix);
-    Ok((host.map_err(bad_host)?, target.map_err(bad_target)?))
+    let target = view.target(&gateway.target_postfix)?;
+    Some(match (host, target) {
+        (Err(error), _) => Err(RouteOutcome::BadHost(Box::new(error))),
+        (_, Err(error)) => Err(RouteOutcome::BadTarget(Box::new(error.clone()))),
+        (Ok(host), Ok(target)) => Ok((host, target)),
+    })
 }
 
 /// The older gateway that has this postfix for another controller, if there is one: the target
@@ -114,8 +114,13 @@ fn zone_at(view: &View<'_>, name: &Name) -> Option<Rank> {
     (zone.origin == *name).then(|| zone.rank.clone())
 }
 
-fn add_claims(view: &View<'_>, output: &mut Output, controllers: &[&Controller], host: &Name, target: &Name) {
-    let data: Arc<[Rdata]> = Arc::from([Rdata::name(Rtype::CNAME, target)]);
+fn add_claims(
+    view: &View<'_>,
+    output: &mut Output,
+    controllers: &[&Controller],
+    host: &Name,
+    target: &Target,
+) {
     for controller in controllers {
         let scope = Scope::At(controller.place.clone());
         let Some(zone) = view.zone_of_route(host, &scope) else { continue };
@@ -127,7 +132,7 @@ fn add_claims(view: &View<'_>, output: &mut Output, controllers: &[&Controller],
             name,
             rtype: Rtype::CNAME,
             ttl,
-            data: data.clone(),
+            data: target.alias.clone(),
             scope,
             shared: false,
         });

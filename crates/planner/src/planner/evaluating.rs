@@ -16,9 +16,8 @@ use crate::zone_table::Standing;
 impl Planner {
     /// Evaluates what changed or looked at something that did; gives what was there before.
     pub(super) fn evaluate(&mut self, work: &mut Work) -> Vec<(Id, Option<Box<Evaluated>>)> {
-        let mut replaced = Vec::with_capacity(work.objects.len());
-        let mut ids: Vec<Id> = work.objects.iter().copied().collect();
-        ids.sort_unstable();
+        let ids = work.objects.take();
+        let mut replaced = Vec::with_capacity(ids.len());
         for id in ids {
             let now = self.evaluate_one(id).map(Box::new);
             if self.evaluated.len() <= id.0 as usize {

@@ -35,8 +35,7 @@ impl Planner {
                 work.statuses.insert(id);
             }
         }
-        let mut ids: Vec<Id> = work.children.iter().copied().collect();
-        ids.sort_unstable();
+        let ids = work.children.take();
         for id in ids {
             let told = work.delta.children.len();
             self.make_children(id, &mut work.delta);
@@ -46,8 +45,7 @@ impl Planner {
             }
         }
         merge_moves(&mut work.delta.children);
-        let mut ids: Vec<Id> = work.statuses.iter().copied().collect();
-        ids.sort_unstable();
+        let ids = work.statuses.take();
         work.delta.statuses.extend(ids.into_iter().filter_map(|id| self.reference(id)));
         for id in &work.gone {
             self.evaluated[id.0 as usize] = None;
