@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod dump;
+mod explain;
 mod incremental;
 mod limits;
 mod world;

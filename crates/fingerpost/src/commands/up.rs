@@ -179,9 +179,10 @@ impl Up {
         if let Some(keeper) = &self.keeper {
             keeper.keep_first().await;
         }
-        self.instance.set_ready();
         self.notices.known_views(self.listeners.views(&wanted));
         self.notices.first(&reading.problems, &self.instance.planner());
+        // Last, so that whoever waits for it finds a process that has time for the first change.
+        self.instance.set_ready();
         Ok(())
     }
 
