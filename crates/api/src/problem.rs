@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use dns::visible;
+
 /// One thing that is wrong with an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -14,9 +16,11 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem with the value of a field; the message reads on from the value.
+    /// A problem with the value of a field; the message reads on from the value. Control characters
+    /// in users' text are escaped here, since problems reach logs, terminals and statuses.
     pub fn new(field: impl Into<String>, value: impl ToString, message: impl Into<String>) -> Problem {
-        Problem { field: field.into(), value: value.to_string(), message: message.into() }
+        let shown = |text: String| visible(&text).into_owned();
+        Problem { field: field.into(), value: shown(value.to_string()), message: shown(message.into()) }
     }
 }
 

@@ -11,6 +11,7 @@ mod record_set;
 mod rtype;
 mod token;
 mod ttl;
+mod visible;
 mod zone_file;
 
 pub use content_hash::entry_hash;
@@ -21,6 +22,7 @@ pub use rdata::{Rdata, RdataError, Soa};
 pub use record_set::RecordSet;
 pub use rtype::{Rtype, RtypeError};
 pub use ttl::{MAX_TTL, parse_seconds};
+pub use visible::visible;
 pub use zone_file::{
     Include, Included, ReadZone, Remark, ZoneFileError, origin_of_path, read_zone, write_zone,
 };

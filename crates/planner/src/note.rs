@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use dns::visible;
+
 /// What a condition says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConditionStatus {
@@ -62,7 +64,8 @@ impl Note {
         message: impl Into<String>,
         severity: Severity,
     ) -> Note {
-        Note { condition, status, reason, message: message.into(), severity }
+        let message = visible(&message.into()).into_owned();
+        Note { condition, status, reason, message, severity }
     }
 
     pub(crate) fn ready(reason: &'static str, message: impl Into<String>) -> Note {

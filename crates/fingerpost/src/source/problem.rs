@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use dns::visible;
 use planner::{ClusterId, ObjectRef};
 
 /// How much is lost.
@@ -56,7 +57,8 @@ pub(super) struct Trouble {
 
 impl Trouble {
     pub(super) fn refused(line: u32, column: u32, message: impl Into<String>) -> Trouble {
-        let message = message.into();
+        // Parsers quote what they could not read.
+        let message = visible(&message.into()).into_owned();
         Trouble { label: None, line, column, message, object: None, severity: Severity::Refused }
     }
 

@@ -80,6 +80,8 @@ pub(super) fn strict(document: Document<'_>) -> Options {
     serde_saphyr::options! {
         with_snippet: false,
         emit_comments: false,
+        // A namespace may be called `n`, which YAML 1.1 reads as a boolean.
+        strict_booleans: true,
         budget: serde_saphyr::budget! {
             max_events: most,
             max_nodes: most,

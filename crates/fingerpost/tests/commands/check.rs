@@ -46,6 +46,25 @@ fn an_adopted_region_that_nobody_serves_is_refused_where_the_configuration_is_th
 }
 
 #[test]
+fn names_that_look_like_booleans_are_names() {
+    let zone =
+        "apiVersion: kubi.zone/v1alpha1\nkind: Zone\nmetadata: {name: y, namespace: n}\nspec: {surplus: 1}\n";
+    let run = fingerpost(&["check", Folder::with(&[("zone.yaml", zone)]).argument()]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert!(run.stdout.contains("error: Zone n/y: spec.surplus: unknown field"), "{}", run.stdout);
+}
+
+#[test]
+fn control_characters_do_not_reach_the_terminal() {
+    let zone = "apiVersion: kubi.zone/v1alpha1\nkind: Zone\nmetadata: {name: z, namespace: dns}\n\
+                spec: {domainName: \"exa\\e[31mmple.org\"}\n";
+    let run = fingerpost(&["check", Folder::with(&[("zone.yaml", zone)]).argument()]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert!(!run.stdout.contains('\u{1b}'), "{:?}", run.stdout);
+    assert!(run.stdout.contains("`exa\\u{1b}[31mmple.org` is not a domain name"), "{}", run.stdout);
+}
+
+#[test]
 fn findings_are_data_too() {
     let folder = Folder::with(&[("zone.yaml", ZONE), ("www.yaml", &record("www", "nowhere"))]);
     let run = fingerpost(&["check", "-o", "json", folder.argument()]);
