@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use api::{Kind, Object};
 
-use crate::input::{ClusterId, ObjectRef};
+use crate::input::ClusterId;
 
 /// The order of claimants: by creation, then namespace/name, then cluster.
 ///
@@ -34,12 +34,6 @@ impl Rank {
     /// The rank of a zone file, which has no creation time.
     pub fn of_file(cluster: ClusterId, path: &Arc<str>) -> Rank {
         Rank { created: i64::MAX, namespace: Arc::from(""), name: path.clone(), cluster, kind: None }
-    }
-
-    /// The object that has this rank; `None` for a zone file.
-    pub fn object(&self) -> Option<ObjectRef> {
-        let (namespace, name) = (self.namespace.clone(), self.name.clone());
-        self.kind.map(|kind| ObjectRef { kind, namespace, name })
     }
 }
 
