@@ -8,6 +8,8 @@ use crate::{Change, Planner};
 
 fn planner() -> Planner {
     let mut planner = Planner::new(vec!["west".to_owned(), "north".to_owned()]);
+    // Room for one host or two, so that routes are turned away and let in again all the time.
+    planner.host_limit = 60;
     planner.apply(vec![Change::Today(20260102)]);
     planner
 }
