@@ -149,11 +149,6 @@ impl Name {
         body.into_iter().flat_map(|body| body.rsplit(|octet| *octet == END)).map(unescape)
     }
 
-    /// How many labels there are, the root not counted.
-    pub fn label_count(&self) -> usize {
-        self.0.iter().filter(|octet| **octet == END).count()
-    }
-
     /// Whether this is the root.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()

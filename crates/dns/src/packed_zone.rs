@@ -100,11 +100,6 @@ impl PackedZone {
         self.sets
     }
 
-    /// How many names have data.
-    pub fn node_count(&self) -> usize {
-        self.places.len()
-    }
-
     /// How many octets of memory the records take.
     pub fn memory(&self) -> usize {
         self.buffer.len() + self.places.len() * size_of::<u32>()
@@ -126,16 +121,6 @@ impl PackedZone {
     /// All record sets of the name with this [`Name::key`]; the SOA is among those of the apex.
     pub fn sets_at(&self, key: &[u8]) -> Vec<RecordSet> {
         self.node_at(key).map(|node| node.record_sets()).unwrap_or_default()
-    }
-
-    /// Whether some name strictly below the one with this [`Name::key`] has data, so that the name
-    /// exists even where it has none of its own (RFC 4592 section 2.2.2).
-    pub fn contains_below(&self, key: &[u8]) -> bool {
-        let Some(below) = self.below_origin(key) else {
-            return self.origin.key().starts_with(key);
-        };
-        let next = self.nodes_at(self.position(below)).find(|node| node.key_below_origin() != below);
-        next.is_some_and(|node| node.key_below_origin().starts_with(below))
     }
 
     /// The names with data in canonical order, from the one with this [`Name::key`] on, or from

@@ -105,7 +105,7 @@ fn escaped_octets_count_once_towards_the_length() {
     let longest = format!("{label}.{label}.{label}.{}", r"\001".repeat(61));
     assert_eq!(name(&longest).wire_len(), MAX_WIRE);
     assert_eq!(name(&longest).to_wire().len(), MAX_WIRE);
-    assert_eq!(name(&longest).label_count(), 4);
+    assert_eq!(name(&longest).labels().count(), 4);
 }
 
 #[rstest]
