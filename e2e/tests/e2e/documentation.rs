@@ -40,6 +40,17 @@ fn every_command_on_an_example_in_the_documentation_runs() -> Result<()> {
     Ok(())
 }
 
+/// The first command of the README names no binary, so one of the workspace's has to be the default.
+#[test]
+fn cargo_run_runs_fingerpost() -> Result<()> {
+    let arguments = ["metadata", "--no-deps", "--offline", "--format-version", "1"];
+    let output = Command::new("cargo").args(arguments).current_dir(root()).output()?;
+    let metadata = String::from_utf8(output.stdout)?;
+    assert_eq!(metadata.matches(r#""default_run":""#).count(), 1);
+    assert!(metadata.contains(r#""default_run":"fingerpost""#));
+    Ok(())
+}
+
 /// Commands that end by themselves and read nothing but the examples.
 fn is_runnable(line: &str) -> bool {
     let ends = ["plan", "explain", "check"]
