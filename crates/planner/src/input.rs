@@ -40,9 +40,12 @@ pub enum Change {
     BrokenFile(ClusterId, Arc<str>, Option<Name>, FileNote),
     /// The file is gone.
     DeleteFile(ClusterId, Arc<str>),
-    /// The serial that an origin had when this state was last saved, with the hash of the
-    /// content that carried it.
+    /// The serial that an origin had when this state was last saved or published, with the hash of
+    /// the content that carried it.
     Serial(Name, SavedSerial),
+    /// Whether this operator holds the lease, as it does until it is told otherwise: one that does
+    /// not follows the serials that the other publishes.
+    Leading(bool),
     /// Today, as `YYYYMMDD`: what serials start with.
     Today(u32),
 }

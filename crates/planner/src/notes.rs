@@ -30,13 +30,11 @@ impl Planner {
         let mut notes = match &evaluated.output.outcome {
             Outcome::Identity(unserved) => router::identity(unserved),
             Outcome::Configuration(missing) => router::configuration(missing),
-            Outcome::Class => {
-                vec![Note::ready("ServerHealthy", "the embedded server answers from this class's view")]
-            }
+            Outcome::Class => vec![class(self, id)],
             Outcome::Policy(outcome) => vec![router::policy(outcome)],
             Outcome::Gateway(outcome) => router::gateway(self, id, entry, outcome),
             Outcome::Route(outcome) => router::route(self, id, entry, outcome),
-            Outcome::Zone(outcome) => kubizone::zone(outcome),
+            Outcome::Zone(outcome) => kubizone::zone(self, entry, outcome),
             Outcome::Record(outcome) => kubizone::record(self, id, outcome),
             Outcome::Endpoint(outcome) => endpoint(self, id, outcome),
             Outcome::Refused | Outcome::Silent => Vec::new(),
@@ -46,6 +44,15 @@ impl Planner {
             notes.splice(0..0, invalid(entry));
         }
         notes
+    }
+
+    /// The older class that answers where this one would, if there is one.
+    pub(crate) fn holder_of_view(&self, cluster: ClusterId, class: &str) -> Option<&Rank> {
+        if self.views.conflicted.is_empty() {
+            return None;
+        }
+        let reference = ObjectRef { kind: Kind::DNSClass, namespace: "".into(), name: class.into() };
+        self.views.conflicted.get(&self.snapshot.id(&ObjectKey::new(cluster, reference))?)
     }
 
     pub(crate) fn lost(&self, id: Id) -> &[LostClaim] {
@@ -87,6 +94,17 @@ fn invalid(entry: &Entry) -> Vec<Note> {
         None => "no valid version is known, so it has no effect",
     };
     Note::stalled("ValidationFailed", format!("{}; {consequence}", problems.join("; ")))
+}
+
+fn class(planner: &Planner, id: Id) -> Note {
+    let Some(holder) = planner.views.conflicted.get(&id) else {
+        return Note::ready("ServerHealthy", "the embedded server answers from this class's view");
+    };
+    let message = format!(
+        "DNSClass {holder} is older and answers at the shared address; set spec.embedded.clients or \
+         spec.embedded.listen of one of the two"
+    );
+    Note::waiting("Conflicted", message)
 }
 
 fn endpoint(planner: &Planner, id: Id, outcome: &EndpointOutcome) -> Vec<Note> {

@@ -43,7 +43,7 @@ impl Planner {
 
     /// The views, those that take a port first.
     pub fn views(&self) -> Vec<ViewInfo> {
-        self.views.clone()
+        self.views.shown.clone()
     }
 
     /// The zones, by origin.

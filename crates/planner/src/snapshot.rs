@@ -63,6 +63,16 @@ pub(crate) struct Touched {
     pub(crate) facts: Vec<Fact>,
 }
 
+/// Whether others read the same from two versions of an object. What a Zone publishes they do not
+/// read, and it comes back to us with every change of the zone.
+fn says_the_same(one: Option<&Object>, other: Option<&Object>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => one.meta == other.meta && one.spec == other.spec,
+        (None, None) => true,
+        _ => false,
+    }
+}
+
 impl Snapshot {
     pub(crate) fn id(&self, key: &ObjectKey) -> Option<Id> {
         self.ids.get(key).copied()
@@ -127,7 +137,7 @@ impl Snapshot {
         let after = version.or_else(|| before.clone());
         entry.object.clone_from(&after);
         touched.ids.push(id);
-        if before != after {
+        if !says_the_same(before.as_deref(), after.as_deref()) {
             touched.facts.push(Fact::Object(key.clone()));
             self.reindex(id, &key, before.as_deref(), after.as_deref(), touched);
         }

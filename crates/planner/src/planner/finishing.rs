@@ -3,18 +3,19 @@
 use super::{Planner, Work};
 use crate::children::{ChildRef, Made};
 use crate::delta::{ChangeKind, Delta};
+use crate::setting::Numbering;
 use crate::snapshot::Id;
 use crate::zone_table::{Candidate, Source};
 
 impl Planner {
     pub(super) fn renumber(&mut self, work: &mut Work) {
-        let today = self.snapshot.today;
+        let (today, numbering) = (self.snapshot.today, Numbering::of(&self.setting, self.leads));
         let all = 0..self.zones.len() as u32;
         let touched: Vec<u32> =
             if work.renumber_all { all.collect() } else { work.zones.iter().copied().collect() };
         for number in touched {
             let state = &mut self.zones[number as usize];
-            if state.renumber(&mut self.snapshot.serials, today) {
+            if state.renumber(&mut self.snapshot.serials, today, numbering) {
                 work.delta.zones.push(state.origin.clone());
             }
             if let Some(Candidate { zone, .. }) = &state.holder

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use api::{Kind, Lookup, Object, Problem};
-use planner::{Change, ClusterId, FileNote, ObjectRef, Planner, SavedSerial};
+use planner::{Change, ClusterId, FileNote, ObjectRef, Planner, SavedSerial, Setting};
 use serde_json::Value;
 
 /// The date of a case that names none.
@@ -16,7 +16,8 @@ const TODAY: u32 = 20_260_101;
 pub(crate) struct Case {
     pub(crate) name: String,
     folder: PathBuf,
-    pub(crate) clusters: Vec<String>,
+    clusters: Vec<String>,
+    setting: Setting,
     /// The changes of the world itself, then those of each step.
     pub(crate) steps: Vec<Vec<Change>>,
 }
@@ -51,7 +52,8 @@ impl Case {
         world.extend(changes(&folder, &clusters));
         let steps = entries(&folder.join("steps"));
         let steps = std::iter::once(world).chain(steps.iter().map(|step| changes(step, &clusters))).collect();
-        Case { name: file_name(&folder), folder, clusters, steps }
+        let setting = setting(&fs::read_to_string(folder.join("setting")).unwrap_or_default());
+        Case { name: file_name(&folder), folder, clusters, setting, steps }
     }
 
     /// The DNSEndpoints that the case ever had, sorted.
@@ -69,9 +71,17 @@ impl Case {
         endpoints
     }
 
+    /// A planner that knows nothing of the case yet.
+    pub(crate) fn knowing_nothing(&self) -> Planner {
+        match &self.setting {
+            Setting::Folders => Planner::new(self.clusters.clone()),
+            setting => Planner::in_cluster(self.clusters[0].clone(), setting.clone()),
+        }
+    }
+
     /// The plan after the last step.
     pub(crate) fn planner(&self) -> Planner {
-        let mut planner = Planner::new(self.clusters.clone());
+        let mut planner = self.knowing_nothing();
         for step in &self.steps {
             planner.apply(step.clone());
         }
@@ -91,6 +101,17 @@ impl Case {
             return None;
         }
         Some(format!("{name} differs:\n{}", difference(&recorded, text)))
+    }
+}
+
+fn setting(text: &str) -> Setting {
+    match text.split_whitespace().collect::<Vec<_>>().as_slice() {
+        [] => Setting::Folders,
+        ["operator"] => Setting::Operator,
+        ["server", classes @ ..] => {
+            Setting::Server { classes: classes.iter().map(|class| (*class).to_owned()).collect() }
+        }
+        _ => panic!("no such setting: {text}"),
     }
 }
 
@@ -256,6 +277,7 @@ fn subject(change: &Change) -> (u16, String) {
         | Change::BrokenFile(cluster, path, ..)
         | Change::DeleteFile(cluster, path) => (cluster.0, format!("file {path}")),
         Change::Serial(origin, _) => (0, format!("serial {origin}")),
+        Change::Leading(_) => (0, "leading".to_owned()),
         Change::Today(_) => (0, "today".to_owned()),
     }
 }

@@ -14,11 +14,11 @@ pub(crate) fn order_matters(case: &Case) -> Vec<String> {
     let endpoints = case.endpoints();
     let expected = lasting(&case.planner(), &endpoints);
     let one_by_one = |histories: Vec<Vec<planner::Change>>| {
-        let mut planner = Planner::new(case.clusters.clone());
+        let mut planner = case.knowing_nothing();
         histories.into_iter().flatten().for_each(|change| drop(planner.apply(vec![change])));
         planner
     };
-    let mut in_one_batch = Planner::new(case.clusters.clone());
+    let mut in_one_batch = case.knowing_nothing();
     in_one_batch.apply(case.steps.concat());
     let reversed = histories(&case.steps).into_iter().rev().collect();
     let ways = [
@@ -90,7 +90,7 @@ fn moved<K: Ord + Clone, V: PartialEq>(before: &BTreeMap<K, V>, after: &BTreeMap
 
 /// What the deltas of a case leave out, or tell although it did not happen.
 pub(crate) fn false_deltas(case: &Case) -> Vec<String> {
-    let mut planner = Planner::new(case.clusters.clone());
+    let mut planner = case.knowing_nothing();
     let mut before = Photo::of(&planner);
     let mut failures = Vec::new();
     for (number, step) in case.steps.iter().enumerate() {
