@@ -76,6 +76,8 @@ pub struct Planner {
     /// Who wants which child name, by the name's hash.
     pub(crate) child_names: FxHashMap<u64, SmallVec<[(Id, u16); 1]>>,
     pub(crate) made: FxHashMap<Id, SmallVec<[Made; 1]>>,
+    /// Who made a child under another name than it wanted, by the name's hash.
+    pub(crate) renamed: FxHashMap<u64, SmallVec<[Id; 1]>>,
     /// How many octets of hosts a gateway takes; a test makes it small.
     pub(crate) host_limit: usize,
 }
@@ -151,6 +153,7 @@ impl Planner {
             views,
             child_names: FxHashMap::default(),
             made: FxHashMap::default(),
+            renamed: FxHashMap::default(),
             host_limit: LIMIT,
         }
     }

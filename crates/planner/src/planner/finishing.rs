@@ -71,6 +71,7 @@ impl Planner {
         let gone = |one: &&Made| !now.iter().any(|made| made.child == one.child);
         let gone: Vec<ChildRef> = before.iter().filter(gone).map(|one| one.child.clone()).collect();
         delta.children.extend(gone.into_iter().map(|child| (child, ChangeKind::Removed)));
+        self.move_renamed(id, &before, &now);
         if !now.is_empty() {
             self.made.insert(id, now);
         }

@@ -31,7 +31,15 @@ pub(crate) fn dump(planner: &Planner) -> Dump {
             );
         }
     }
+    let mut of_objects = Vec::new();
+    for (cluster, reference) in planner.objects() {
+        of_objects
+            .extend(planner.children_of_object(cluster, &reference).into_iter().map(|(child, _)| child));
+    }
+    of_objects.sort();
+    assert_eq!(planner.children(), of_objects, "every child is some object's");
     for child in planner.children() {
+        assert!(planner.is_planned(&child));
         dump.children.insert(format!("{child:?}"), planner.child(&child).unwrap().to_string());
     }
     for (cluster, reference) in planner.objects() {
@@ -78,7 +86,10 @@ impl Dump {
         for (child, kind) in &delta.children {
             let key = format!("{child:?}");
             match kind {
-                ChangeKind::Removed => drop(self.children.remove(&key)),
+                ChangeKind::Removed => {
+                    assert!(!planner.is_planned(child) && planner.child(child).is_none());
+                    self.children.remove(&key);
+                }
                 _ => drop(self.children.insert(key, planner.child(child).unwrap().to_string())),
             }
         }

@@ -200,6 +200,8 @@ fn manifest(step: Step) -> Value {
         Kind::Zone => zone_spec(shape),
         Kind::Record => record_spec(shape),
         Kind::DNSEndpoint => {
+            // A name that a route's child would have: the route's gets a hash.
+            metadata["name"] = json!(pick(&["one-dns-weu", "two-dns-neu", "three"], which / 2));
             if shape % 2 == 0 {
                 metadata["annotations"] = json!({ "external-dns.alpha.kubernetes.io/controller": pick(&["dns-weu", "dns-frc", "dns-x"], shape / 2) });
             }
