@@ -2,6 +2,7 @@
 //!
 //! The plan keeps only what they are made of; a manifest is built when somebody wants to see it.
 
+use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -29,6 +30,15 @@ pub enum ChildKind {
     DNSEndpoint,
     /// `networking.istio.io/v1 Gateway`
     IstioGateway,
+}
+
+impl fmt::Display for ChildKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            ChildKind::DNSEndpoint => "DNSEndpoint",
+            ChildKind::IstioGateway => "Istio Gateway",
+        })
+    }
 }
 
 /// Which child object.

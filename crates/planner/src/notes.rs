@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::{Kind, Problem};
 
+use crate::children::{ChildRef, Made};
 use crate::facts::ObjectKey;
 use crate::front::dns_endpoint::{EndpointOutcome, EndpointProblem};
 use crate::input::{ClusterId, ObjectRef};
@@ -39,11 +40,28 @@ impl Planner {
             Outcome::Endpoint(outcome) => endpoint(self, id, outcome),
             Outcome::Refused | Outcome::Silent => Vec::new(),
         };
+        if let Some(message) = self.failed_children(id) {
+            not_applied(&mut notes, message);
+        }
         if !entry.problems.is_empty() {
             notes.retain(|note| note.condition != "Ready" && note.condition != "Stalled");
             notes.splice(0..0, invalid(entry));
         }
         notes
+    }
+
+    /// Which children of an object could not be applied, and why.
+    fn failed_children(&self, id: Id) -> Option<String> {
+        if self.failures.is_empty() {
+            return None;
+        }
+        let failure = |made: &Made| {
+            let ChildRef { kind, namespace, name, .. } = &made.child;
+            let failure = self.failures.get(&made.child)?;
+            Some(format!("{kind} {namespace}/{name} could not be applied: {failure}"))
+        };
+        let failures: Vec<String> = self.made.get(&id)?.iter().filter_map(failure).collect();
+        (!failures.is_empty()).then(|| failures.join("; "))
     }
 
     /// The older class that answers where this one would, if there is one.
@@ -84,6 +102,16 @@ impl Planner {
         let kind = holder.kind.map_or("zone file", Kind::kind);
         let (name, rtype) = (claim.name.undotted(), claim.rtype);
         Some(format!("{name} {rtype}{place} belongs to {kind} {holder}{cluster}, which is older"))
+    }
+}
+
+/// Lets `Ready` tell of children that could not be applied, where nothing worse is to be told.
+fn not_applied(notes: &mut [Note], message: String) {
+    if notes.iter().any(|note| note.condition == "Stalled") {
+        return;
+    }
+    if let Some(ready) = notes.iter_mut().find(|note| note.condition == "Ready") {
+        *ready = Note::waiting("ApplyFailed", message);
     }
 }
 

@@ -21,7 +21,7 @@ use dns::Name;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use crate::children::Made;
+use crate::children::{ChildRef, Made};
 use crate::delta::Delta;
 use crate::facts::{Ledger, ObjectKey};
 use crate::hosts::{HostSet, LIMIT};
@@ -78,6 +78,8 @@ pub struct Planner {
     pub(crate) made: FxHashMap<Id, SmallVec<[Made; 1]>>,
     /// Who made a child under another name than it wanted, by the name's hash.
     pub(crate) renamed: FxHashMap<u64, SmallVec<[Id; 1]>>,
+    /// Why children could not be applied: those of which an actuator says so.
+    pub(crate) failures: BTreeMap<ChildRef, String>,
     /// How many octets of hosts a gateway takes; a test makes it small.
     pub(crate) host_limit: usize,
 }
@@ -118,6 +120,7 @@ struct Work {
     children: Ids,
     gateways: FxHashSet<ObjectKey>,
     views: bool,
+    outcomes: Vec<(ChildRef, Option<String>)>,
     gone: Vec<Id>,
     delta: Delta,
 }
@@ -154,6 +157,7 @@ impl Planner {
             child_names: FxHashMap::default(),
             made: FxHashMap::default(),
             renamed: FxHashMap::default(),
+            failures: BTreeMap::new(),
             host_limit: LIMIT,
         }
     }
@@ -210,6 +214,7 @@ impl Planner {
                 self.snapshot.serials.insert(origin, known);
                 work.renumber_all = true;
             }
+            Change::ChildOutcome(child, failure) => work.outcomes.push((child, failure)),
             Change::Leading(leads) => {
                 work.renumber_all |= self.leads != leads;
                 self.leads = leads;

@@ -46,6 +46,7 @@ impl Planner {
             }
         }
         merge_moves(&mut work.delta.children);
+        self.take_outcomes(&mut work);
         let ids = work.statuses.take();
         work.delta.statuses.extend(ids.into_iter().filter_map(|id| self.reference(id)));
         for id in &work.gone {
@@ -53,6 +54,22 @@ impl Planner {
             self.snapshot.release(*id);
         }
         work.delta
+    }
+
+    /// Keeps why children could not be applied, as long as they are planned.
+    fn take_outcomes(&mut self, work: &mut Work) {
+        if !self.failures.is_empty() {
+            let gone = work.delta.children.iter().filter(|(_, kind)| *kind == ChangeKind::Removed);
+            gone.for_each(|(child, _)| drop(self.failures.remove(child)));
+        }
+        for (child, failure) in std::mem::take(&mut work.outcomes) {
+            let Some(maker) = self.maker_of(&child) else { continue };
+            work.statuses.insert(maker);
+            match failure {
+                Some(failure) => drop(self.failures.insert(child, failure)),
+                None => drop(self.failures.remove(&child)),
+            }
+        }
     }
 
     fn make_children(&mut self, id: Id, delta: &mut Delta) {

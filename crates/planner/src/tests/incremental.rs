@@ -32,8 +32,10 @@ fn check(setting: &Setting, batches: &[Vec<Step>]) -> Result<(), TestCaseError> 
     // The lease comes and goes; where there is none to hold, that means nothing.
     let leads = |batch: &[Step]| Change::Leading(batch.len() != 3);
     for batch in batches {
+        let outcome = model.outcome(&running, batch);
         let changes = batch.iter().map(|step| model.step(*step));
-        let delta = running.apply(changes.chain([leads(batch)]).collect());
+        let delta = running.apply(changes.chain([leads(batch)]).chain(outcome).collect());
+        model.forget_outcomes(|child| !running.is_planned(child));
         followed.follow(&running, &delta);
     }
     let mut fresh = planner(setting);

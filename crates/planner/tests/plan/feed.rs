@@ -6,7 +6,7 @@ use dns::Name;
 use planner::{ChangeKind, ChildKind, ChildRef, ClusterId, Delta, ObjectRef, Planner, Scope};
 use serde_json::Value;
 
-use crate::case::{Case, histories};
+use crate::case::{Case, histories, outcomes};
 use crate::print;
 
 /// The ways of feeding that end in another plan than the steps do.
@@ -16,6 +16,7 @@ pub(crate) fn order_matters(case: &Case) -> Vec<String> {
     let one_by_one = |histories: Vec<Vec<planner::Change>>| {
         let mut planner = case.knowing_nothing();
         histories.into_iter().flatten().for_each(|change| drop(planner.apply(vec![change])));
+        planner.apply(outcomes(&case.steps));
         planner
     };
     let mut in_one_batch = case.knowing_nothing();
