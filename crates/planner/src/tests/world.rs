@@ -62,6 +62,7 @@ impl Model {
                 change
             }
             _ => {
+                self.forget_namesake(&key, &object);
                 let change = Change::Put(cluster, object.clone());
                 if api::validate(&object).is_empty() {
                     self.valid.insert(key.clone(), object);
@@ -71,6 +72,15 @@ impl Model {
                 }
                 change
             }
+        }
+    }
+
+    /// An object with another identifier has come in the place of the one that we knew.
+    fn forget_namesake(&mut self, key: &ObjectKey, object: &Object) {
+        let uid = |object: &Object| object.meta.uid.clone();
+        let known = self.valid.get(key).and_then(|known| uid(known));
+        if known.is_some() && uid(object).is_some() && known != uid(object) {
+            self.valid.remove(key);
         }
     }
 
@@ -248,6 +258,10 @@ fn manifest(step: Step) -> Value {
             }
         }
     };
+    metadata["generation"] = json!(shape / 16);
+    if shape % 4 != 0 {
+        metadata["uid"] = json!(pick(&["u-1", "u-2"], shape / 64));
+    }
     let mut manifest =
         json!({ "apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": metadata, "spec": spec });
     if kind == Kind::Zone && shape.is_multiple_of(3) {
