@@ -19,7 +19,7 @@ mod watcher;
 
 pub use address::own_address;
 pub use client::{Reply, ask};
-pub use cluster::{Api, Cluster, Requests, Said, Server, Start};
+pub use cluster::{Alone, Answer, Api, Cluster, Objects, Requests, Said, Server, Start, documents};
 pub use dig::{Dig, dig};
 pub use folder::{Folder, example};
 pub use patience::{PATIENCE, eventually, wait_for};

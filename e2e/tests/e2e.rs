@@ -6,6 +6,8 @@
 mod answers;
 #[path = "e2e/changes.rs"]
 mod changes;
+#[path = "e2e/definitions.rs"]
+mod definitions;
 #[path = "e2e/documentation.rs"]
 mod documentation;
 #[path = "e2e/faults.rs"]
