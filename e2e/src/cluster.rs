@@ -121,6 +121,11 @@ impl Cluster {
         format!("https://{}:6443", self.address)
     }
 
+    /// The address that all of its servers listen on.
+    pub fn address(&self) -> IpAddr {
+        self.address
+    }
+
     /// The folder of the cluster's files, where a test may put its own.
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -133,7 +138,7 @@ impl Cluster {
 
     /// A client that speaks as one of the users.
     pub fn api_as(&self, user: &str) -> Api {
-        Api::new(self.client.clone(), self.url(), token(user))
+        Api::new(self.client.clone(), self.url(), user)
     }
 
     pub(crate) fn client(&self) -> HttpsClient {

@@ -12,6 +12,8 @@ mod definitions;
 mod documentation;
 #[path = "e2e/faults.rs"]
 mod faults;
+#[path = "e2e/kill.rs"]
+mod kill;
 #[path = "e2e/proxy.rs"]
 mod proxy;
 #[path = "e2e/zone_output.rs"]

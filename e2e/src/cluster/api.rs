@@ -8,6 +8,7 @@ use http::Request;
 use http_body_util::{BodyExt, Full};
 use serde_json::Value;
 
+use super::token;
 use crate::https::{HttpsClient, runtime};
 use crate::wait_for;
 
@@ -32,8 +33,8 @@ pub struct Api {
 }
 
 impl Api {
-    pub(super) fn new(client: HttpsClient, url: String, token: String) -> Api {
-        Api { client, url, token }
+    pub(crate) fn new(client: HttpsClient, url: String, user: &str) -> Api {
+        Api { client, url, token: token(user) }
     }
 
     /// Sends a request; a body comes with its content type.
@@ -47,7 +48,8 @@ impl Api {
         })?
     }
 
-    fn request_once(&self, method: &str, path: &str, body: Option<(&str, &str)>) -> Result<Answer> {
+    /// Sends a request once, whatever the answer.
+    pub fn request_once(&self, method: &str, path: &str, body: Option<(&str, &str)>) -> Result<Answer> {
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.url));
         request = request.header("authorization", format!("Bearer {}", self.token));
         if let Some((content_type, _)) = body {
