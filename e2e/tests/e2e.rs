@@ -16,5 +16,7 @@ mod faults;
 mod kill;
 #[path = "e2e/proxy.rs"]
 mod proxy;
+#[path = "e2e/servers.rs"]
+mod servers;
 #[path = "e2e/zone_output.rs"]
 mod zone_output;
