@@ -7,6 +7,7 @@ mod bench;
 mod cargo;
 mod coverage;
 mod crds;
+mod install;
 mod packages;
 mod purity;
 mod steps;
@@ -31,7 +32,13 @@ enum Command {
     ///
     /// The tests with real clients need dig, kdig and named-checkzone. As root on Debian the missing
     /// packages are installed; otherwise the command to install them is printed and the step fails.
+    /// The Kubernetes servers of the tests are built once, as `cargo xtask tools` does.
     Test,
+    /// Build the real servers of the tests: Kubernetes, etcd, Helm, ExternalDNS
+    ///
+    /// Each is built once, with Go, into the user's cache directory (about 20 minutes on two cores the first
+    /// time). A directory with etcd, kube-apiserver and kubectl in KUBEBUILDER_ASSETS is used instead of ours.
+    Tools,
     /// Write deploy/crds anew from the kinds in crates/api
     Crds,
     /// Line coverage of the pure crates (dns, api, planner) by their own tests
@@ -66,6 +73,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<()> {
     match command {
         Command::Test => test::run(),
+        Command::Tools => install::run(),
         Command::Crds => crds::run(),
         Command::Coverage { crates, minimum } => coverage::run(&crates, minimum),
         Command::Bench { subject } => bench::run(&subject),
