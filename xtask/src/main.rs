@@ -32,7 +32,7 @@ enum Command {
     /// The tests with real clients need dig, kdig and named-checkzone. As root on Debian the missing
     /// packages are installed; otherwise the command to install them is printed and the step fails.
     Test,
-    /// Write deploy/crds anew from the kinds in crates/api
+    /// Write deploy/crds and the chart's copy anew from the kinds in crates/api
     Crds,
     /// Line coverage of the pure crates (dns, api, planner) by their own tests
     ///
