@@ -14,11 +14,11 @@ COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
     cargo build --release --locked --package fingerpost \
-    && install -D --strip target/release/fingerpost /image/usr/local/bin/fingerpost
+    && install -D -s target/release/fingerpost /image/usr/local/bin/fingerpost
 # `kubectl fingerpost` where the image serves as a toolbox; the roots of trust for providers' certificates; a
 # place for state that user 65532 may write to when no volume is mounted there.
 RUN ln -s fingerpost /image/usr/local/bin/kubectl-fingerpost \
-    && install -D /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ca-certificates.crt \
+    && install -D -m 644 /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ca-certificates.crt \
     && install -d -o 65532 -g 65532 /image/var/lib/fingerpost
 
 FROM scratch
