@@ -26,13 +26,8 @@ spec:
     metadata:
       # No versions here: a new chart with the same image must not restart a pod.
       labels:
-        {{- include "fingerpost.component.selector" . | nindent 8 }}
-        {{- with $root.Values.commonLabels }}
-        {{- toYaml . | nindent 8 }}
-        {{- end }}
-        {{- with $values.podLabels }}
-        {{- toYaml . | nindent 8 }}
-        {{- end }}
+        {{- $own := fromYaml (include "fingerpost.component.selector" .) }}
+        {{- merge (dict) $own $values.podLabels $root.Values.commonLabels | toYaml | nindent 8 }}
       annotations:
         kubectl.kubernetes.io/default-container: fingerpost
         {{- with $values.podAnnotations }}
@@ -106,10 +101,10 @@ spec:
       tolerations:
         {{- toYaml . | nindent 8 }}
       {{- end }}
-      {{- $own := dict "labelSelector" (dict "matchLabels" (fromYaml (include "fingerpost.component.selector" .))) }}
+      {{- $selector := dict "matchLabels" (fromYaml (include "fingerpost.component.selector" .)) }}
       {{- $constraints := list }}
       {{- range $values.topologySpreadConstraints }}
-      {{- $constraints = append $constraints (merge (dict) . $own) }}
+      {{- $constraints = append $constraints (merge (dict) . (dict "labelSelector" $selector)) }}
       {{- end }}
       {{- with $constraints }}
       topologySpreadConstraints:

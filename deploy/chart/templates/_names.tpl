@@ -47,20 +47,22 @@ by these names, and a second installation in the same cluster is refused by Helm
 {{- end -}}
 {{- end }}
 
+{{/* Labels are merged as maps: a label that a user gives twice, or that is ours already, stands once. */}}
 {{- define "fingerpost.labels" -}}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
-app.kubernetes.io/name: {{ include "fingerpost.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-{{- with .Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
+{{- $chart := printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" -}}
+{{- $own := dict
+  "helm.sh/chart" $chart
+  "app.kubernetes.io/name" (include "fingerpost.name" .)
+  "app.kubernetes.io/instance" .Release.Name
+  "app.kubernetes.io/version" .Chart.AppVersion
+  "app.kubernetes.io/managed-by" .Release.Service -}}
+{{ toYaml (merge (dict) $own .Values.commonLabels) }}
 {{- end }}
 
+{{/* Those of one component; "more" has further ones. */}}
 {{- define "fingerpost.component.labels" -}}
-{{ include "fingerpost.labels" .root }}
-app.kubernetes.io/component: {{ .component }}
+{{- $own := merge (fromYaml (include "fingerpost.component.selector" .)) (fromYaml (include "fingerpost.labels" .root)) -}}
+{{ toYaml (merge (dict) $own (default (dict) .more)) }}
 {{- end }}
 
 {{- define "fingerpost.component.selector" -}}
