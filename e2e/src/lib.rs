@@ -1,18 +1,30 @@
-//! The real binary, and real clients to ask it: what the end-to-end tests are written with.
+//! The real binary, and real servers and clients around it: what the end-to-end tests are written with.
 //!
-//! Every [`Up`] listens on a loopback address of its own, so tests run side by side without a race for
-//! ports. What is missing (the binary, `dig`) is an error that names the command to run.
+//! Everything listens on a loopback address of its own, so tests run side by side without a race for
+//! ports, and ends with the test process. What is missing (the binary, `dig`, kube-apiserver) is an error
+//! that names the command to run.
 
+mod address;
 mod client;
+mod cluster;
 mod dig;
 mod folder;
+mod https;
+mod patience;
+mod process;
 mod program;
+mod proxy;
 mod up;
 mod watcher;
 
+pub use address::own_address;
 pub use client::{Reply, ask};
+pub use cluster::{Api, Cluster, Requests, Said, Server, Start};
 pub use dig::{Dig, dig};
 pub use folder::{Folder, example};
+pub use patience::{PATIENCE, eventually, wait_for};
+pub use process::Process;
 pub use program::{call, fingerpost, run};
+pub use proxy::{Call, Fault, Hook, Proxy, Rule};
 pub use up::{Options, Up};
 pub use watcher::{Expectation, Report, Watcher};

@@ -10,5 +10,7 @@ mod changes;
 mod documentation;
 #[path = "e2e/faults.rs"]
 mod faults;
+#[path = "e2e/proxy.rs"]
+mod proxy;
 #[path = "e2e/zone_output.rs"]
 mod zone_output;
