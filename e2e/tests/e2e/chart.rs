@@ -67,8 +67,11 @@ fn a_misspelt_value_is_refused_wherever_it_stands() -> Result<()> {
 
 /// Every place that has names of ours; what Kubernetes defines, or users name themselves, is left out.
 fn strict_places(values: &Value, path: &mut Vec<String>, places: &mut Vec<Vec<String>>) {
-    const FREE: [&str; 5] = ["podSecurityContext", "securityContext", "deploymentStrategy", "requests", "volume"];
-    let Some(values) = values.as_object().filter(|values| path.is_empty() || !values.is_empty()) else { return };
+    const FREE: [&str; 5] =
+        ["podSecurityContext", "securityContext", "deploymentStrategy", "requests", "volume"];
+    let Some(values) = values.as_object().filter(|values| path.is_empty() || !values.is_empty()) else {
+        return;
+    };
     places.push(path.clone());
     for (name, inner) in values.iter().filter(|(name, _)| !FREE.contains(&name.as_str())) {
         path.push(name.clone());
@@ -90,10 +93,14 @@ fn every_kind_has_its_definition_its_admission_and_its_rights() -> Result<()> {
     let kinds = own_kinds()?;
     let definitions = of_kind(&objects, "CustomResourceDefinition");
     assert_eq!(BTreeSet::from_iter(names(&definitions)), kinds);
-    assert!(definitions.iter().all(|crd| crd["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"));
+    assert!(
+        definitions.iter().all(|crd| crd["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep")
+    );
     let webhooks = of_kind(&objects, "ValidatingWebhookConfiguration")[0]["webhooks"].clone();
     assert_eq!(resources_of(&webhooks[0]["rules"], &["CREATE", "UPDATE"], "operations"), kinds);
-    for (role, verbs) in [("operator", vec!["get", "list", "watch", "patch"]), ("dns", vec!["get", "list", "watch"])] {
+    for (role, verbs) in
+        [("operator", vec!["get", "list", "watch", "patch"]), ("dns", vec!["get", "list", "watch"])]
+    {
         let roles = of_kind(&objects, "ClusterRole");
         let role = roles.into_iter().find(|found| found["metadata"]["name"] == format!("fingerpost-{role}"));
         let granted = resources_of(&role.context("no role")?["rules"], &verbs, "verbs");
@@ -126,7 +133,10 @@ fn a_family_that_is_left_out_leaves_nothing_behind() -> Result<()> {
 #[test]
 fn what_is_switched_off_is_not_rendered() -> Result<()> {
     let objects = render(NAMESPACE, &values_set("only-the-operator")?)?;
-    assert_eq!(names(&objects.iter().collect::<Vec<_>>()), ["fingerpost-operator-metrics", "fingerpost-operator"]);
+    assert_eq!(
+        names(&objects.iter().collect::<Vec<_>>()),
+        ["fingerpost-operator-metrics", "fingerpost-operator"]
+    );
     let objects = render(NAMESPACE, &values_set("only-the-servers")?)?;
     assert!(of_kind(&objects, "ValidatingWebhookConfiguration").is_empty());
     assert_eq!(names(&of_kind(&objects, "Deployment")), ["fingerpost-dns"]);
@@ -142,7 +152,9 @@ fn values_set(name: &str) -> Result<String> {
 fn no_role_has_a_wildcard() -> Result<()> {
     for (name, values) in values_sets()? {
         let objects = render(NAMESPACE, &values)?;
-        let roles = objects.iter().filter(|object| object["kind"].as_str().is_some_and(|kind| kind.ends_with("Role")));
+        let roles = objects
+            .iter()
+            .filter(|object| object["kind"].as_str().is_some_and(|kind| kind.ends_with("Role")));
         for role in roles {
             assert!(!role["rules"].to_string().contains('*'), "{name}: {role}");
         }

@@ -72,10 +72,16 @@ fn every_kind_has_a_health_script() -> Result<()> {
 fn health_follows_the_conditions() -> Result<()> {
     let ready = condition("Ready", "True", "Served");
     let cases = [
-        ("Healthy", object("Active", &[ready.clone()])),
+        ("Healthy", object("Active", std::slice::from_ref(&ready))),
         ("Healthy", object("Active", &[ready.clone(), condition("Published", "Unknown", "HandedOver")])),
         ("Degraded", object("Active", &[ready.clone(), condition("Published", "False", "Failed")])),
-        ("Degraded", object("Pending", &[condition("Ready", "False", "NotDelegated"), condition("Stalled", "True", "NotDelegated")])),
+        (
+            "Degraded",
+            object(
+                "Pending",
+                &[condition("Ready", "False", "NotDelegated"), condition("Stalled", "True", "NotDelegated")],
+            ),
+        ),
         ("Degraded", object("Failed", &[condition("Ready", "False", "GatewayNotFound")])),
         ("Progressing", object("Pending", &[condition("Ready", "False", "NoAddress")])),
         ("Progressing", object("Pending", &[condition("Ready", "Unknown", "Pending")])),
@@ -161,8 +167,10 @@ fn every_alert_says_what_to_do_about_a_metric_that_there_is() -> Result<()> {
     let groups = rules["spec"]["groups"].as_array().context("no groups")?;
     let alerts = groups.iter().flat_map(|group| group["rules"].as_array().into_iter().flatten());
     for alert in alerts {
-        let unknown: Vec<_> =
-            metrics(alert["expr"].as_str().context("no query")?).into_iter().filter(|name| !METRICS.contains(name)).collect();
+        let unknown: Vec<_> = metrics(alert["expr"].as_str().context("no query")?)
+            .into_iter()
+            .filter(|name| !METRICS.contains(name))
+            .collect();
         assert!(unknown.is_empty(), "{}: {unknown:?}", alert["alert"]);
         for part in ["summary", "runbook"] {
             assert!(alert["annotations"][part].as_str().is_some_and(|text| !text.is_empty()), "{alert}");

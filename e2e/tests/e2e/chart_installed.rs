@@ -10,11 +10,13 @@ use serde_json::{Value, json};
 use crate::chart::{of_kind, values_sets};
 
 /// Kinds of others that the chart's options or roles are about.
-const FOREIGN: [&str; 4] = ["istio-crds", "external-dns-crds", "cert-manager-crds", "prometheus-operator-crds"];
+const FOREIGN: [&str; 4] =
+    ["istio-crds", "external-dns-crds", "cert-manager-crds", "prometheus-operator-crds"];
 
 /// Nobody answers for the webhook here, so it is waited for at every write: not for long.
 const VALUES: &str = "webhook: {timeoutSeconds: 1}";
-const VALUES_WITH_ROLES: &str = "{webhook: {timeoutSeconds: 1}, userRoles: {gatewayNamespaces: [istio-system]}}";
+const VALUES_WITH_ROLES: &str =
+    "{webhook: {timeoutSeconds: 1}, userRoles: {gatewayNamespaces: [istio-system]}}";
 
 const CONFIGURATION: &str =
     "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/fingerpost";
@@ -38,7 +40,8 @@ fn install() -> Result<Cluster> {
 /// The namespace as strict as the documentation says that it may be.
 fn namespace() -> String {
     let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
-    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}).to_string()
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}})
+        .to_string()
 }
 
 fn arguments<'a>(command: &'a str, more: &[&'a str]) -> Vec<&'a str> {
@@ -164,11 +167,21 @@ fn an_upgrade_keeps_the_authority(cluster: &Cluster) -> Result<()> {
 fn fill_in(cluster: &Cluster, authority: &str) -> Result<()> {
     let kept = cluster.kubectl_with(
         "admin",
-        &["create", "secret", "generic", "authority", "--from-file=ca=/dev/stdin", "--dry-run=client", "-o", "json"],
+        &[
+            "create",
+            "secret",
+            "generic",
+            "authority",
+            "--from-file=ca=/dev/stdin",
+            "--dry-run=client",
+            "-o",
+            "json",
+        ],
         authority,
     )?;
     let secret: Value = serde_json::from_str(&kept.success()?)?;
-    let patch = json!([{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": secret["data"]["ca"]}]);
+    let patch =
+        json!([{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": secret["data"]["ca"]}]);
     let arguments = ["patch", "validatingwebhookconfiguration", "fingerpost", "--type=json", "--patch"];
     cluster.kubectl("admin", &[&arguments[..], &[&patch.to_string()]].concat())?.success().map(drop)
 }

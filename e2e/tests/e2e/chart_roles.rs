@@ -183,14 +183,24 @@ fn the_servers_only_read() -> Result<()> {
 #[test]
 fn an_application_team_publishes_a_route_and_takes_it_back_with_its_own_token() -> Result<()> {
     let cluster = bound("route-team")?;
-    let as_team = |arguments: &[&str]| cluster.kubectl("app", &[&["--namespace", "route-team"], arguments].concat());
+    let as_team =
+        |arguments: &[&str]| cluster.kubectl("app", &[&["--namespace", "route-team"], arguments].concat());
     cluster.kubectl_with("app", &["--namespace", "route-team", "apply", "-f", "-"], ROUTE)?.success()?;
     as_team(&["get", "serviceroutes,dnspolicies.routing.router.io,gateways.routing.router.io"])?.success()?;
     as_team(&["get", "serviceroute", "web", "--subresource", "status"])?.success()?;
-    as_team(&["patch", "dnspolicy.routing.router.io", "shop", "--type=merge", "-p", r#"{"spec":{"sourceRegion":"weu"}}"#])?
-        .success()?;
+    as_team(&[
+        "patch",
+        "dnspolicy.routing.router.io",
+        "shop",
+        "--type=merge",
+        "-p",
+        r#"{"spec":{"sourceRegion":"weu"}}"#,
+    ])?
+    .success()?;
     as_team(&["delete", "serviceroute/web", "dnspolicy.routing.router.io/shop"])?.success()?;
-    cluster.kubectl("app", &["--namespace", "istio-system", "get", "gateways.routing.router.io"])?.success()?;
+    cluster
+        .kubectl("app", &["--namespace", "istio-system", "get", "gateways.routing.router.io"])?
+        .success()?;
     Ok(())
 }
 
@@ -218,7 +228,17 @@ fn an_application_team_is_refused_what_is_not_its_own() -> Result<()> {
         &["get", "dnsconfigurations"],
         &["--namespace", "refused-team", "get", "dnsendpoints"],
         &["--namespace", "refused-team", "get", "secrets"],
-        &["--namespace", "refused-team", "patch", "serviceroute", "web", "--subresource=status", "--type=merge", "-p", ready],
+        &[
+            "--namespace",
+            "refused-team",
+            "patch",
+            "serviceroute",
+            "web",
+            "--subresource=status",
+            "--type=merge",
+            "-p",
+            ready,
+        ],
         &["--namespace", "istio-system", "delete", "gateway.routing.router.io", "default-gateway"],
     ];
     for arguments in refused {
