@@ -22,3 +22,11 @@ placement:
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{/* The groups of all families. The API server refuses before it says that there is no such kind, so whoever
+looks for a kind must be allowed to read it, whether it is installed or not. */}}
+{{- define "fingerpost.allGroups" -}}
+{{- range $family, $groups := fromYaml (include "fingerpost.families" .) }}
+{{ toYaml $groups }}
+{{- end }}
+{{- end }}

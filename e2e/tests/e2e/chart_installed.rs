@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use anyhow::{Result, anyhow};
-use e2e::chart::{NAMESPACE, deploy, helm_in, render, template};
+use e2e::chart::{NAMESPACE, deploy, helm_in, render, roles, template};
 use e2e::{Cluster, Start};
 use serde_json::{Value, json};
 
@@ -72,6 +72,26 @@ fn the_api_server_accepts_alerts_and_health_scripts() -> Result<()> {
         let file = deploy(file).display().to_string();
         cluster.kubectl("admin", &["apply", "--server-side", "-f", &file])?.success()?;
     }
+    Ok(())
+}
+
+#[test]
+fn accounts_and_roles_stand_without_the_rest() -> Result<()> {
+    let cluster = installed()?;
+    let namespace = cluster.namespace("roles")?;
+    let dry = ["apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-"];
+    let said = cluster.kubectl_with("admin", &dry, &roles(&namespace)?)?.success()?;
+    assert_eq!(said.matches("serviceaccount/").count(), 2, "{said}");
+    Ok(())
+}
+
+#[test]
+fn the_folder_is_a_base_for_kustomize() -> Result<()> {
+    let built =
+        installed()?.kubectl("admin", &["kustomize", &deploy("").display().to_string()])?.success()?;
+    let plain = std::fs::read_to_string(deploy("install.yaml"))?;
+    let objects = |text: &str| text.lines().filter(|line| line.starts_with("kind: ")).count();
+    assert_eq!(objects(&built), objects(&plain));
     Ok(())
 }
 
@@ -147,7 +167,7 @@ fn apply_install_yaml(cluster: &Cluster) -> Result<()> {
 /// The version of every object that was installed.
 fn versions(cluster: &Cluster) -> Result<String> {
     let file = deploy("install.yaml").display().to_string();
-    let columns = "custom-columns=KIND:.kind,NAME:.metadata.name,GENERATION:.metadata.generation";
+    let columns = "custom-columns=KIND:.kind,NAME:.metadata.name,VERSION:.metadata.resourceVersion";
     cluster.kubectl("admin", &["get", "-f", &file, "-o", columns])?.success()
 }
 
