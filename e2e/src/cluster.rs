@@ -15,10 +15,12 @@ mod commands;
 mod definitions;
 mod kubeconfig;
 mod kubectl;
+mod objects;
 mod requests;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,8 +31,9 @@ use anyhow::{Context, Result, anyhow};
 use crate::https::{self, HttpsClient};
 use crate::{Process, own_address, wait_for};
 
-pub use api::Api;
+pub use api::{Answer, Api, documents};
 pub use kubectl::Said;
+pub use objects::Objects;
 pub use requests::Requests;
 
 /// Who may speak with the API server, and as a member of which group.
@@ -86,6 +89,17 @@ impl Cluster {
         shared.as_ref().map_err(|error| anyhow!("{error:#}"))
     }
 
+    /// The shared cluster, emptied of our objects and without another test in it for as long as this lives.
+    ///
+    /// For what there is one of per cluster: a ClusterIdentity, an operator, a webhook.
+    pub fn alone() -> Result<Alone> {
+        static ALONE: Mutex<()> = Mutex::new(());
+        let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let cluster = Cluster::shared()?;
+        cluster.remove_objects()?;
+        Ok(Alone { cluster, _guard: guard })
+    }
+
     /// A cluster of one's own, for tests that break it.
     pub fn own(start: Start) -> Result<Cluster> {
         let folder = tempfile::Builder::new().prefix("fingerpost-cluster-").tempdir()?.keep();
@@ -107,6 +121,11 @@ impl Cluster {
         format!("https://{}:6443", self.address)
     }
 
+    /// The address that all of its servers listen on.
+    pub fn address(&self) -> IpAddr {
+        self.address
+    }
+
     /// The folder of the cluster's files, where a test may put its own.
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -119,7 +138,7 @@ impl Cluster {
 
     /// A client that speaks as one of the users.
     pub fn api_as(&self, user: &str) -> Api {
-        Api::new(self.client.clone(), self.url(), token(user))
+        Api::new(self.client.clone(), self.url(), user)
     }
 
     pub(crate) fn client(&self) -> HttpsClient {
@@ -183,6 +202,20 @@ impl Cluster {
 
     fn running(&self) -> MutexGuard<'_, BTreeMap<Server, Process>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The shared cluster, for one test alone.
+pub struct Alone {
+    cluster: &'static Cluster,
+    _guard: MutexGuard<'static, ()>,
+}
+
+impl Deref for Alone {
+    type Target = Cluster;
+
+    fn deref(&self) -> &Cluster {
+        self.cluster
     }
 }
 

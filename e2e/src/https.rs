@@ -1,8 +1,9 @@
-//! An HTTPS client that trusts one authority, and the runtime that it runs on.
+//! HTTPS with certificates of a test's own: a client that trusts one authority, and a server's side.
 //!
 //! The tests themselves are plain threads; whatever needs a runtime shares this one.
 
-use std::sync::OnceLock;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, Result, anyhow};
 use bytes::Bytes;
@@ -12,9 +13,11 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use rustls::crypto::ring;
-use rustls::pki_types::CertificateDer;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use tokio::runtime::Runtime;
+use tokio_rustls::TlsAcceptor;
 
 /// A client whose requests have their whole body from the start.
 pub(crate) type HttpsClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
@@ -36,4 +39,16 @@ pub(crate) fn client(authority: CertificateDer<'static>) -> Result<HttpsClient> 
         .with_no_client_auth();
     let connector = HttpsConnectorBuilder::new().with_tls_config(config).https_only().enable_http1().build();
     Ok(Client::builder(TokioExecutor::new()).build(connector))
+}
+
+/// A server's side with the certificate and the key of these files.
+pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor> {
+    let config = ServerConfig::builder_with_provider(ring::default_provider().into())
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(
+            vec![CertificateDer::from_pem_file(certificate)?],
+            PrivateKeyDer::from_pem_file(key)?,
+        )?;
+    Ok(TlsAcceptor::from(Arc::new(config)))
 }

@@ -15,8 +15,17 @@ pub fn eventually(mut holds: impl FnMut() -> bool) -> Result<()> {
     wait_for("it to hold", || Ok(holds().then_some(())))
 }
 
-/// Waits until there is a value; what a look says goes into the error of the last one.
-pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+/// Waits until there is a value; the error has what the last look complained about.
+pub fn wait_for<T>(what: &str, look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    wait_for_within(PATIENCE, what, look)
+}
+
+/// Waits until there is a value, with a patience of one's own.
+pub fn wait_for_within<T>(
+    patience: Duration,
+    what: &str,
+    mut look: impl FnMut() -> Result<Option<T>>,
+) -> Result<T> {
     let start = Instant::now();
     loop {
         let last = match look() {
@@ -24,9 +33,9 @@ pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Result<Option<T>>) -> R
             Ok(None) => None,
             Err(error) => Some(error),
         };
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > patience {
             let reason = last.map(|error| format!(": {error:#}")).unwrap_or_default();
-            bail!("gave up waiting for {what} after {} s{reason}", PATIENCE.as_secs());
+            bail!("gave up waiting for {what} after {} s{reason}", patience.as_secs());
         }
         std::thread::sleep(PAUSE);
     }

@@ -1,13 +1,14 @@
 //! A reverse proxy in front of the API server that misbehaves call by call, as a test says.
 //!
 //! ```text
-//! fingerpost ──http──► proxy ──https──► kube-apiserver
+//! fingerpost ──https──► proxy ──https──► kube-apiserver
 //!                        │ rules: which call, which fault
 //!                        └ log: every call, every write with its body and the answer's code
 //! ```
 //!
-//! The caller's token is passed on, so roles are judged by the API server as ever. Bodies stream both
-//! ways; without a rule the proxy changes nothing.
+//! It has the API server's own certificate and address, at another port. The caller's token is passed on,
+//! so roles are judged by the API server as ever. Bodies stream both ways; without a rule the proxy changes
+//! nothing.
 
 mod answer;
 mod call;
@@ -25,9 +26,10 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
 
-use crate::https::{HttpsClient, runtime};
-use crate::{Cluster, own_address, wait_for};
+use crate::https::{self, HttpsClient, runtime};
+use crate::{Api, Cluster, wait_for};
 
 pub use call::Call;
 pub use fault::{Fault, Hook, Rule};
@@ -42,6 +44,7 @@ pub struct Proxy {
 /// What every call sees.
 struct State {
     client: HttpsClient,
+    acceptor: TlsAcceptor,
     upstream: String,
     script: Mutex<Script>,
     // How often all connections have been cut; whoever streams looks at it.
@@ -54,25 +57,33 @@ struct Script {
     rules: Vec<Rule>,
     calls: Vec<Call>,
     last_write: Option<Instant>,
+    last_call: Option<Instant>,
 }
 
 impl Proxy {
     /// Starts a proxy in front of a cluster's API server.
     pub fn start(cluster: &Cluster) -> Result<Proxy> {
         let runtime = runtime()?;
-        let listener = runtime.block_on(TcpListener::bind((own_address(), 8001)));
+        let listener = runtime.block_on(TcpListener::bind((cluster.address(), 0)));
         let listener = listener.context("the proxy cannot listen")?;
         let address = listener.local_addr()?;
         let (client, upstream) = (cluster.client(), cluster.url());
-        let cuts = watch::Sender::new(0);
-        let state = Arc::new(State { client, upstream, script: Mutex::default(), cuts });
+        let folder = cluster.folder();
+        let acceptor = https::acceptor(&folder.join("server.crt"), &folder.join("server.key"))?;
+        let (script, cuts) = (Mutex::default(), watch::Sender::new(0));
+        let state = Arc::new(State { client, acceptor, upstream, script, cuts });
         let listening = runtime.spawn(listen(listener, state.clone()));
         Ok(Proxy { address, state, listening })
     }
 
     /// Where it listens.
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("https://{}", self.address)
+    }
+
+    /// A client of one of the users that goes through it.
+    pub fn api_as(&self, user: &str) -> Api {
+        Api::new(self.state.client.clone(), self.url(), user)
     }
 
     /// Adds a rule; the first rule that fits a call decides it.
@@ -107,10 +118,19 @@ impl Proxy {
 
     /// Waits until no write has come for a while.
     pub fn wait_for_quiet(&self, quiet: Duration) -> Result<()> {
+        self.wait_since(quiet, |script| script.last_write)
+    }
+
+    /// Waits until no call of any sort has come for a while.
+    pub fn wait_for_calm(&self, calm: Duration) -> Result<()> {
+        self.wait_since(calm, |script| script.last_call)
+    }
+
+    fn wait_since(&self, time: Duration, last: impl Fn(&Script) -> Option<Instant>) -> Result<()> {
         let start = Instant::now();
         wait_for("quiet", || {
-            let since = self.state.script().last_write.unwrap_or(start).max(start);
-            Ok((since.elapsed() >= quiet).then_some(()))
+            let since = last(&self.state.script()).unwrap_or(start).max(start);
+            Ok((since.elapsed() >= time).then_some(()))
         })
     }
 }
@@ -131,8 +151,9 @@ impl State {
     fn arrived(&self, mut call: Call) -> (Call, Option<Fault>) {
         let mut script = self.script();
         call.number = script.calls.len();
+        script.last_call = Some(Instant::now());
         if call.is_write() {
-            script.last_write = Some(Instant::now());
+            script.last_write = script.last_call;
         }
         script.calls.push(call.clone());
         let fault = script.rules.iter_mut().find_map(|rule| rule.fault_for(&call));
@@ -157,9 +178,12 @@ async fn listen(listener: TcpListener, state: Arc<State>) {
 async fn serve(stream: TcpStream, state: Arc<State>) {
     let mut cuts = state.cuts.subscribe();
     let service = service_fn(|request| answer::answer(state.clone(), request));
-    let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+    // A fault ends in an error here; the client is the one to be told, by the broken connection.
+    let connection = async {
+        let stream = state.acceptor.accept(stream).await.ok()?;
+        http1::Builder::new().serve_connection(TokioIo::new(stream), service).await.ok()
+    };
     tokio::select! {
-        // A fault ends in an error here; the client is the one to be told, by the broken connection.
         _ = connection => {}
         _ = cuts.changed() => {}
     }

@@ -8,7 +8,9 @@ use http::Request;
 use http_body_util::{BodyExt, Full};
 use serde_json::Value;
 
+use super::token;
 use crate::https::{HttpsClient, runtime};
+use crate::wait_for;
 
 /// How long an answer may take; the tests that break the API server must not hang with it.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -31,12 +33,23 @@ pub struct Api {
 }
 
 impl Api {
-    pub(super) fn new(client: HttpsClient, url: String, token: String) -> Api {
-        Api { client, url, token }
+    pub(crate) fn new(client: HttpsClient, url: String, user: &str) -> Api {
+        Api { client, url, token: token(user) }
     }
 
     /// Sends a request; a body comes with its content type.
+    ///
+    /// As every client of Kubernetes does, it comes back later where it is told to (429): a kind that has
+    /// just been defined is not served at once.
     pub fn request(&self, method: &str, path: &str, body: Option<(&str, &str)>) -> Result<Answer> {
+        wait_for("a turn at the API server", || {
+            let answer = self.request_once(method, path, body);
+            Ok(if answer.as_ref().is_ok_and(|answer| answer.code == 429) { None } else { Some(answer) })
+        })?
+    }
+
+    /// Sends a request once, whatever the answer.
+    pub fn request_once(&self, method: &str, path: &str, body: Option<(&str, &str)>) -> Result<Answer> {
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.url));
         request = request.header("authorization", format!("Bearer {}", self.token));
         if let Some((content_type, _)) = body {
@@ -67,6 +80,26 @@ impl Api {
     pub fn list(&self, path: &str) -> Result<Vec<Value>> {
         let list = self.get(path)?.unwrap_or_default();
         Ok(list["items"].as_array().cloned().unwrap_or_default())
+    }
+
+    /// The objects of a list, each with the `apiVersion` and `kind` that lists leave out.
+    pub fn list_whole(&self, path: &str) -> Result<Vec<Value>> {
+        let list = self.get(path)?.unwrap_or_default();
+        let kind = list["kind"].as_str().unwrap_or_default().trim_end_matches("List").to_owned();
+        let mut items = list["items"].as_array().cloned().unwrap_or_default();
+        for item in &mut items {
+            item["apiVersion"] = list["apiVersion"].clone();
+            item["kind"] = Value::String(kind.clone());
+        }
+        Ok(items)
+    }
+
+    /// Creates an object for the sake of the answer alone: it is checked like any other, and not kept.
+    pub fn try_create(&self, manifest: &Value) -> Result<Answer> {
+        let path = self.path_of(manifest)?;
+        let list = path.rsplit_once('/').map_or(path.as_str(), |(list, _)| list);
+        let path = format!("{list}?dryRun=All&fieldValidation=Strict");
+        self.request("POST", &path, Some(("application/json", &manifest.to_string())))
     }
 
     /// Applies every document of a text, by server-side apply.
@@ -137,7 +170,7 @@ impl Answer {
 }
 
 /// The documents of a YAML text.
-pub(crate) fn documents(text: &str) -> Result<Vec<Value>> {
+pub fn documents(text: &str) -> Result<Vec<Value>> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(text).context("the manifest is no YAML")?;
     Ok(documents.into_iter().filter(|document| !document.is_null()).collect())
 }

@@ -27,17 +27,13 @@ impl Cluster {
     fn kubeconfig_with(&self, server: &str, user: &str, token: &str, namespace: &str) -> Result<PathBuf> {
         let place: String = server.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
         let path = self.folder().join(format!("{user}.{place}.kubeconfig"));
-        // A client refuses an authority where there is no TLS.
-        let authority = if server.starts_with("https:") {
-            format!(", certificate-authority: {}", self.folder().join("ca.crt").display())
-        } else {
-            String::new()
-        };
+        let authority = self.folder().join("ca.crt");
         let text = format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: {user}\n\
-             clusters: [{{name: test, cluster: {{server: '{server}'{authority}}}}}]\n\
+             clusters: [{{name: test, cluster: {{server: '{server}', certificate-authority: '{}'}}}}]\n\
              users: [{{name: {user}, user: {{token: {token}}}}}]\n\
-             contexts: [{{name: {user}, context: {{cluster: test, user: {user}, namespace: {namespace}}}}}]\n"
+             contexts: [{{name: {user}, context: {{cluster: test, user: {user}, namespace: {namespace}}}}}]\n",
+            authority.display()
         );
         std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(path)

@@ -2,28 +2,23 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use e2e::{Call, Cluster, Fault, Hook, Proxy, Rule, wait_for};
 use serde_json::{Value, json};
-use ureq::Agent;
 
 /// A proxy and a namespace to play in.
 struct World {
     cluster: &'static Cluster,
     proxy: Proxy,
     path: String,
-    agent: Agent,
 }
 
 impl World {
     fn new() -> Result<World> {
         let cluster = Cluster::shared()?;
         let path = format!("/api/v1/namespaces/{}/configmaps", cluster.namespace("proxy")?);
-        let config = Agent::config_builder().http_status_as_error(false);
-        let agent = config.timeout_global(Some(Duration::from_secs(20))).build().into();
-        Ok(World { cluster, proxy: Proxy::start(cluster)?, path, agent })
+        Ok(World { cluster, proxy: Proxy::start(cluster)?, path })
     }
 
     fn fault(&self, fault: Fault, fits: impl Fn(&Call) -> bool + Send + 'static) {
@@ -31,16 +26,14 @@ impl World {
     }
 
     fn get(&self, path: &str) -> Result<(u16, String)> {
-        let request = self.agent.get(format!("{}{path}", self.proxy.url()));
-        let mut answer = request.header("authorization", "Bearer admin-token").call()?;
-        Ok((answer.status().as_u16(), answer.body_mut().read_to_string()?))
+        let answer = self.proxy.api_as("admin").request_once("GET", path, None)?;
+        Ok((answer.code, answer.body))
     }
 
     fn create(&self, name: &str) -> Result<u16> {
         let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}).to_string();
-        let request = self.agent.post(format!("{}{}", self.proxy.url(), self.path));
-        let request = request.header("authorization", "Bearer admin-token");
-        Ok(request.content_type("application/json").send(body)?.status().as_u16())
+        let body = Some(("application/json", body.as_str()));
+        Ok(self.proxy.api_as("admin").request_once("POST", &self.path, body)?.code)
     }
 
     fn exists(&self, name: &str) -> Result<bool> {
@@ -192,8 +185,6 @@ fn a_call_that_hangs_and_a_watch_end_when_all_connections_are_cut() -> Result<()
 #[test]
 fn roles_are_judged_by_the_api_server_behind_the_proxy() -> Result<()> {
     let world = World::new()?;
-    let request = world.agent.get(format!("{}{}", world.proxy.url(), world.path));
-    let answer = request.header("authorization", "Bearer nobody-token").call()?;
-    assert_eq!(answer.status().as_u16(), 403);
+    assert_eq!(world.proxy.api_as("nobody").request("GET", &world.path, None)?.code, 403);
     Ok(())
 }
