@@ -5,6 +5,7 @@
 //! that names the command to run.
 
 mod address;
+pub mod chart;
 mod client;
 mod cluster;
 mod dig;

@@ -6,6 +6,14 @@
 mod answers;
 #[path = "e2e/changes.rs"]
 mod changes;
+#[path = "e2e/chart.rs"]
+mod chart;
+#[path = "e2e/chart_health.rs"]
+mod chart_health;
+#[path = "e2e/chart_installed.rs"]
+mod chart_installed;
+#[path = "e2e/chart_roles.rs"]
+mod chart_roles;
 #[path = "e2e/definitions.rs"]
 mod definitions;
 #[path = "e2e/documentation.rs"]

@@ -59,7 +59,7 @@ pub const TOOLS: [Tool; 3] = [
 ];
 
 /// Every set of foreign definitions.
-pub const DEFINITIONS: [Definitions; 5] = [
+pub const DEFINITIONS: [Definitions; 6] = [
     Definitions {
         name: "istio-crds",
         module: "istio.io/api",
@@ -89,6 +89,12 @@ pub const DEFINITIONS: [Definitions; 5] = [
         module: "github.com/cert-manager/cert-manager",
         version: "1.21.2",
         path: "deploy/crds",
+    },
+    Definitions {
+        name: "prometheus-operator-crds",
+        module: "github.com/prometheus-operator/prometheus-operator",
+        version: "0.85.0",
+        path: "example/prometheus-operator-crd",
     },
 ];
 
