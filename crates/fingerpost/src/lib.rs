@@ -13,6 +13,7 @@ pub mod commands;
 pub mod explanation;
 pub mod http;
 pub mod instance;
+pub mod operator;
 pub mod planned;
 pub mod render;
 pub mod source;
