@@ -92,7 +92,7 @@ impl Leases {
             403 => format!(
                 "forbidden to {verb} leases.coordination.k8s.io `{name}` in namespace `{namespace}`: grant this verb to the operator"
             ),
-            _ => format!("cannot {verb} the Lease `{name}` in namespace `{namespace}`: {error}"),
+            _ => format!("cannot {verb} the Lease `{name}` in namespace `{namespace}`: {}", reason(error)),
         }
     }
 
@@ -106,6 +106,11 @@ impl Leases {
         };
         Lease { metadata, spec: Some(spec(record)) }
     }
+}
+
+/// What the API server says, or else why nothing came from it.
+fn reason(error: &kube::Error) -> String {
+    if let kube::Error::Api(status) = error { status.message.clone() } else { error.to_string() }
 }
 
 fn spec(record: &Record) -> LeaseSpec {

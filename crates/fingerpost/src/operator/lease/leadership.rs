@@ -32,7 +32,8 @@ impl Leadership {
         Leadership::new(Term::Always)
     }
 
-    pub(super) fn follower() -> Leadership {
+    /// Does not lead, until an election says so.
+    pub(crate) fn follower() -> Leadership {
         Leadership::new(Term::None)
     }
 

@@ -59,7 +59,7 @@ async fn handle(State(fake): State<Shared>, method: Method, body: axum::body::By
 
 fn failure(code: StatusCode) -> Response {
     let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure",
-        "message": "no", "reason": "no", "code": code.as_u16()});
+        "message": "no", "reason": code.canonical_reason().unwrap().replace(' ', ""), "code": code.as_u16()});
     (code, Json(status)).into_response()
 }
 
