@@ -19,6 +19,7 @@ mod network;
 mod object;
 mod pattern;
 mod problem;
+mod prune;
 mod reference;
 mod serde_forms;
 mod status;
@@ -44,6 +45,7 @@ pub use meta::{Meta, Owner};
 pub use object::{Object, Published, Spec, decode, manifest, validate};
 pub use placement::PlacementSpec;
 pub use problem::Problem;
+pub use prune::prune;
 pub use reference::{DNSClassRef, SecretKeyRef, SecretRef};
 pub use router::{
     ClusterIdentitySpec, DNSConfigurationSpec, DNSPolicySpec, ExternalDNSController, GatewaySpec, PolicyMode,

@@ -161,6 +161,54 @@ fn dns_endpoint_is_read_and_written_as_external_dns_has_it() {
     assert_eq!(manifest(&object), endpoint);
 }
 
+#[test]
+fn what_a_newer_definition_adds_is_pruned_at_every_depth() {
+    let mut zone = json!({
+        "apiVersion": "kubi.zone/v1alpha1", "kind": "Zone", "data": 1,
+        "metadata": {"name": "z", "namespace": "n", "newer": 1, "generateName": "z-", "deletionGracePeriodSeconds": 0},
+        "spec": {
+            "domainName": "example.org", "newer": {"deep": true}, "zoneRef": null,
+            "delegations": [{"namespaces": ["a"], "newer": 1, "records": [{"pattern": "*", "newer": []}]}],
+        },
+        "status": {"serial": 7, "newer": 1},
+    });
+    assert!(decode(Kind::Zone, zone.clone()).is_err(), "decode alone stays strict");
+    api::prune(Kind::Zone, &mut zone);
+    let expected = json!({
+        "domainName": "example.org", "zoneRef": null,
+        "delegations": [{"namespaces": ["a"], "records": [{"pattern": "*"}]}],
+    });
+    assert_eq!(zone["spec"], expected);
+    assert_eq!(zone["status"], json!({"serial": 7, "newer": 1}), "nobody decodes a status of ours");
+    assert_eq!(decode(Kind::Zone, zone).unwrap().published.unwrap().serial, 7);
+}
+
+#[test]
+fn pruning_keeps_all_that_a_kind_takes() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/admission/accept");
+    let mut seen = std::collections::BTreeSet::new();
+    for document in manifests(&folder) {
+        let text = |field: &str| document[field].as_str().unwrap_or_default().to_owned();
+        let Lookup::Known(kind) = Kind::lookup(&text("apiVersion"), &text("kind")) else { continue };
+        let mut pruned = document.clone();
+        api::prune(kind, &mut pruned);
+        assert_eq!(pruned, document);
+        seen.insert(kind);
+    }
+    let ours = Kind::ALL.iter().copied().filter(|kind| kind.is_ours());
+    assert_eq!(ours.filter(|kind| !seen.contains(kind)).collect::<Vec<_>>(), []);
+}
+
+/// Every document of every YAML file below a folder.
+fn manifests(folder: &std::path::Path) -> Vec<serde_json::Value> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let of = |path: std::path::PathBuf| match path.is_dir() {
+        true => manifests(&path),
+        false => serde_saphyr::from_multiple(&std::fs::read_to_string(path).unwrap()).unwrap(),
+    };
+    entries.flat_map(of).collect()
+}
+
 #[rstest]
 #[case("cluster.router.io/v1alpha1", "ClusterIdentity", Lookup::Known(Kind::ClusterIdentity))]
 #[case("routing.router.io/v1alpha1", "DNSPolicy", Lookup::Known(Kind::DNSPolicy))]
