@@ -24,6 +24,8 @@ mod faults;
 mod kill;
 #[path = "e2e/proxy.rs"]
 mod proxy;
+#[path = "e2e/publication.rs"]
+mod publication;
 #[path = "e2e/servers.rs"]
 mod servers;
 #[path = "e2e/zone_output.rs"]
