@@ -8,12 +8,16 @@ use super::{Engine, Purpose};
 use crate::cluster::board::Standing;
 use crate::cluster::child::ChildSeen;
 use crate::cluster::feed::HERE;
-use crate::cluster::serials;
+use crate::cluster::{Subject, serials};
 use crate::operator::events::telling;
 use crate::operator::live::{LiveObject, Part, own_metadata, wanted_status, with_times};
 use crate::operator::queue::Work;
 use crate::operator::send::Write;
 use crate::operator::{compose, live};
+
+/// The kinds that decide which children there are.
+const MAKERS: [Kind; 5] =
+    [Kind::ClusterIdentity, Kind::DNSConfiguration, Kind::Gateway, Kind::DNSPolicy, Kind::ServiceRoute];
 
 type Next = Option<(Purpose, Write)>;
 
@@ -141,11 +145,22 @@ impl Engine {
     fn remove_child(&mut self, planner: &Planner, child: &ChildRef) -> Next {
         self.outcomes.remove(child);
         let held = self.live.child(child).filter(|held| held.ours)?;
+        let write = compose::delete_child(child, held)?;
         if self.flying.contains(child) || planner.is_frozen(HERE, &child.namespace) {
             return None;
         }
-        let write = compose::delete_child(child, held)?;
+        if self.lacks_makers() {
+            self.withheld.insert(child.clone());
+            return None;
+        }
         Some((Purpose::Removal(child.clone()), write))
+    }
+
+    /// Whether a kind that children come from is not served: its absence proves no deletion, and the
+    /// garbage collector takes the children of objects that went with their kind.
+    fn lacks_makers(&self) -> bool {
+        let missing = |kind| self.parts.board.standing(Subject::Kind(kind)) == Some(Standing::Missing);
+        MAKERS.into_iter().any(missing)
     }
 
     fn next_of_serials(&mut self) -> Next {
