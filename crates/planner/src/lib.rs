@@ -6,6 +6,7 @@
 //!
 //! Nothing in here does IO or reads a clock, randomness or the environment.
 
+mod actuating;
 mod children;
 mod delta;
 pub mod document;
@@ -37,6 +38,7 @@ mod zone_table;
 #[cfg(test)]
 mod tests;
 
+pub use actuating::{is_child_annotation, is_child_label, is_own_metadata};
 pub use children::{ChildKind, ChildRef};
 pub use delta::{ChangeKind, Delta, RecordChange};
 pub use explain::{Actor, Story, ZoneStory};

@@ -68,6 +68,8 @@ pub(crate) struct Snapshot {
     pub(crate) files: BTreeMap<(ClusterId, Arc<str>), FileEntry>,
     pub(crate) serials: BTreeMap<Name, SavedSerial>,
     pub(crate) today: u32,
+    /// Objects that are there and of which no valid version is known.
+    pub(crate) unknown: BTreeSet<ObjectKey>,
 }
 
 /// What changing the snapshot touched.
@@ -149,6 +151,10 @@ impl Snapshot {
         let before = entry.object.clone();
         let after = version.or_else(|| before.clone());
         entry.object.clone_from(&after);
+        match after {
+            Some(_) => self.unknown.remove(&key),
+            None => self.unknown.insert(key.clone()),
+        };
         touched.ids.push(id);
         if !says_the_same(before.as_deref(), after.as_deref()) {
             touched.facts.push(Fact::Object(key.clone()));
@@ -176,6 +182,7 @@ impl Snapshot {
     /// Takes an object away.
     pub(crate) fn remove(&mut self, key: &ObjectKey, touched: &mut Touched) {
         let Some(id) = self.ids.remove(key) else { return };
+        self.unknown.remove(key);
         let entry = self.entries.get_mut(id.0 as usize).and_then(Option::take);
         touched.removed.push(id);
         touched.facts.push(Fact::Object(key.clone()));
