@@ -61,6 +61,16 @@ impl Model {
                 self.trouble.insert(key, change.clone());
                 change
             }
+            3 => {
+                if api::validate(&object).is_empty() {
+                    self.forget_namesake(&key, &object);
+                    if !self.valid.contains_key(&key) {
+                        self.valid.insert(key.clone(), object.clone());
+                        self.trouble.remove(&key);
+                    }
+                }
+                Change::LastValid(cluster, object)
+            }
             _ => {
                 self.forget_namesake(&key, &object);
                 let change = Change::Put(cluster, object.clone());
