@@ -32,7 +32,7 @@ impl Planner {
         let mut notes = match &evaluated.output.outcome {
             Outcome::Identity(unserved) => router::identity(unserved),
             Outcome::Configuration(missing) => router::configuration(missing),
-            Outcome::Class => vec![class(self, id)],
+            Outcome::Class => vec![class(self, entry)],
             Outcome::Policy(outcome) => vec![router::policy(outcome)],
             Outcome::Gateway(outcome) => router::gateway(self, id, entry, outcome),
             Outcome::Route(outcome) => router::route(self, id, entry, outcome),
@@ -71,7 +71,7 @@ impl Planner {
             return None;
         }
         let reference = ObjectRef { kind: Kind::DNSClass, namespace: "".into(), name: class.into() };
-        self.views.conflicted.get(&self.snapshot.id(&ObjectKey::new(cluster, reference))?)
+        self.views.conflicted.get(&ObjectKey::new(cluster, reference))
     }
 
     pub(crate) fn lost(&self, id: Id) -> &[LostClaim] {
@@ -125,8 +125,8 @@ fn invalid(entry: &Entry, trouble: &Trouble) -> Vec<Note> {
     Note::stalled("ValidationFailed", format!("{}; {consequence}", problems.join("; ")))
 }
 
-fn class(planner: &Planner, id: Id) -> Note {
-    let Some(holder) = planner.views.conflicted.get(&id) else {
+fn class(planner: &Planner, entry: &Entry) -> Note {
+    let Some(holder) = planner.views.conflicted.get(&entry.key) else {
         return Note::ready("ServerHealthy", "the embedded server answers from this class's view");
     };
     let message = format!(

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use api::Spec;
 use api::dnsclass::Embedded;
 
-use crate::facts::Index;
+use crate::facts::{Index, ObjectKey};
 use crate::input::ClusterId;
 use crate::place::Place;
 use crate::rank::Rank;
 use crate::setting::Setting;
-use crate::snapshot::{Id, Snapshot};
+use crate::snapshot::Snapshot;
 
 /// A view that our server answers from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub(crate) struct Views {
     /// whichever classes it serves, so that all agree on a zone's hash.
     pub(crate) places: Vec<Place>,
     /// Classes without a view, because an older one answers where they would.
-    pub(crate) conflicted: BTreeMap<Id, Rank>,
+    pub(crate) conflicted: BTreeMap<ObjectKey, Rank>,
 }
 
 impl Views {
@@ -87,9 +87,9 @@ fn of_cluster(snapshot: &Snapshot, setting: &Setting) -> Views {
     classes.retain(|(_, _, view)| setting.serves(&view.name));
     let holder = classes.iter().find(|(_, _, view)| view.numbered).map(|(_, rank, _)| rank.clone());
     let (mut shown, mut conflicted) = (Vec::new(), BTreeMap::new());
-    for (id, rank, view) in classes {
+    for (key, rank, view) in classes {
         match &holder {
-            Some(holder) if view.numbered && rank != *holder => drop(conflicted.insert(id, holder.clone())),
+            Some(holder) if view.numbered && rank != *holder => drop(conflicted.insert(key, holder.clone())),
             _ => shown.push(view),
         }
     }
@@ -126,18 +126,17 @@ fn regions(snapshot: &Snapshot, clusters: usize) -> Vec<Place> {
 }
 
 /// The embedded classes; of two clusters' classes with one name the first cluster's counts.
-fn classes(snapshot: &Snapshot) -> Vec<(Id, Rank, ViewInfo)> {
+fn classes(snapshot: &Snapshot) -> Vec<(ObjectKey, Rank, ViewInfo)> {
     let members = snapshot.indexed(&Index::Classes);
-    let mut members: Vec<_> =
-        members.filter_map(|(rank, id)| Some((id, rank, snapshot.entry(id)?))).collect();
-    members.sort_by_key(|(_, _, entry)| &entry.key);
+    let mut members: Vec<_> = members.filter_map(|(rank, id)| Some((rank, snapshot.entry(id)?))).collect();
+    members.sort_by_key(|(_, entry)| &entry.key);
     let mut seen = BTreeSet::new();
     let mut classes = Vec::new();
-    for (id, rank, entry) in members {
+    for (rank, entry) in members {
         let Some(Spec::DNSClass(spec)) = entry.object.as_ref().map(|object| &object.spec) else { continue };
         let name = &entry.key.reference.name;
         if let Some(embedded) = spec.embedded.as_ref().filter(|_| seen.insert(name.clone())) {
-            classes.push((id, rank.clone(), ViewInfo::class(name, embedded)));
+            classes.push((entry.key.clone(), rank.clone(), ViewInfo::class(name, embedded)));
         }
     }
     classes

@@ -190,13 +190,11 @@ impl Planner {
     /// A class that loses or gets its view says so, and so do those that are delivered by it.
     fn tell_of_conflicts(&self, before: &Views, work: &mut Work) {
         let now = &self.views.conflicted;
-        for id in before.conflicted.keys().chain(now.keys()) {
-            if before.conflicted.get(id) == now.get(id) {
-                continue;
+        for key in before.conflicted.keys().chain(now.keys()) {
+            if before.conflicted.get(key) != now.get(key) {
+                work.statuses.extend(self.snapshot.id(key));
+                work.statuses.extend(self.ledger.readers(&Fact::Object(key.clone())).map(Reader::id));
             }
-            let Some(entry) = self.snapshot.entry(*id) else { continue };
-            work.statuses.insert(*id);
-            work.statuses.extend(self.ledger.readers(&Fact::Object(entry.key.clone())).map(Reader::id));
         }
     }
 }
