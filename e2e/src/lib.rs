@@ -1,18 +1,39 @@
-//! The real binary, and real clients to ask it: what the end-to-end tests are written with.
+//! The real binary, and real servers and clients around it: what the end-to-end tests are written with.
 //!
-//! Every [`Up`] listens on a loopback address of its own, so tests run side by side without a race for
-//! ports. What is missing (the binary, `dig`) is an error that names the command to run.
+//! Everything listens on a loopback address of its own, so tests run side by side without a race for
+//! ports, and ends with the test process. What is missing (the binary, `dig`, kube-apiserver) is an error
+//! that names the command to run.
 
+mod address;
+pub mod chart;
 mod client;
+mod cluster;
 mod dig;
+mod dns_server;
+mod fetch;
 mod folder;
+mod https;
+mod kill;
+mod operator;
+mod patience;
+mod process;
 mod program;
+mod proxy;
 mod up;
 mod watcher;
 
+pub use address::own_address;
 pub use client::{Reply, ask};
+pub use cluster::{Alone, Answer, Api, Cluster, Objects, Requests, Said, Server, Start, documents};
 pub use dig::{Dig, dig};
+pub use dns_server::{DnsServer, Site};
+pub use fetch::fetch;
 pub use folder::{Folder, example};
+pub use kill::{Kills, Scenario, Step};
+pub use operator::{OPERATOR_NAMESPACE, Operator, Place};
+pub use patience::{PATIENCE, eventually, wait_for, wait_for_within};
+pub use process::Process;
 pub use program::{call, fingerpost, run};
+pub use proxy::{Call, Fault, Hook, Proxy, Rule};
 pub use up::{Options, Up};
 pub use watcher::{Expectation, Report, Watcher};

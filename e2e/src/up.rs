@@ -1,20 +1,13 @@
 //! `fingerpost up`, started and ended by a test.
 
-use std::io::{BufRead, BufReader, Read};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use tempfile::TempDir;
 
-use crate::fingerpost;
-
-/// How long anything may take before a test gives up on it.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::{Process, fingerpost, own_address};
 
 /// What `up` is started with.
 pub struct Options {
@@ -50,9 +43,8 @@ impl Options {
 
 /// A running `fingerpost up`; it is killed when the value goes.
 pub struct Up {
-    child: Child,
+    process: Process,
     address: IpAddr,
-    output: Arc<Mutex<String>>,
     // Held so that the folder stays for as long as the process needs it.
     _state: Option<TempDir>,
 }
@@ -61,7 +53,8 @@ impl Up {
     /// Starts it and waits until it is ready to answer.
     pub fn start(options: Options) -> Result<Up> {
         let mut up = Up::spawn(options)?;
-        up.wait_until_ready()?;
+        let ready = format!("http://{}:8053/readyz", up.address);
+        up.process.wait_until("`up` to be ready", || ureq::get(&ready).call().is_ok())?;
         Ok(up)
     }
 
@@ -73,11 +66,8 @@ impl Up {
         command.arg("up").args(&options.folders).arg("--state").args(state);
         command.args(["--dns", &format!("{}:5300", options.address)]);
         command.args(["--http", &format!("{}:8053", options.address)]);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::null()).spawn()?;
-        let output = Arc::new(Mutex::new(String::new()));
-        collect(child.stdout.take(), &output);
-        collect(child.stderr.take(), &output);
-        Ok(Up { child, address: options.address, output, _state: own_state })
+        let process = Process::start("`fingerpost up`", &command)?;
+        Ok(Up { process, address: options.address, _state: own_state })
     }
 
     /// The address that it listens on, which no other `up` of this process has.
@@ -98,84 +88,16 @@ impl Up {
 
     /// Everything that it has printed.
     pub fn output(&self) -> String {
-        self.output.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.process.output()
     }
 
     /// Waits until it has printed this.
     pub fn wait_for_output(&self, text: &str) -> Result<()> {
-        eventually(|| self.output().contains(text))
-            .with_context(|| format!("never printed `{text}`, but:\n{}", self.output()))
+        self.process.wait_for_output(text)
     }
 
     /// Waits for it to end by itself and returns its exit code.
     pub fn wait_for_end(&mut self) -> Result<Option<i32>> {
-        let mut code = None;
-        eventually(|| match self.child.try_wait() {
-            Ok(Some(status)) => {
-                code = status.code();
-                true
-            }
-            _ => false,
-        })
-        .context("it did not end by itself")?;
-        Ok(code)
+        self.process.wait_for_end()
     }
-
-    fn wait_until_ready(&mut self) -> Result<()> {
-        let start = Instant::now();
-        while self.get("/readyz").is_err() {
-            if let Some(status) = self.child.try_wait()? {
-                bail!("`fingerpost up` ended with {status}:\n{}", self.output());
-            }
-            if start.elapsed() > PATIENCE {
-                bail!("`fingerpost up` was not ready in time:\n{}", self.output());
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Up {
-    fn drop(&mut self) {
-        // It may have ended already; either way nothing is left to do.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Waits until something holds, within the patience of all tests.
-fn eventually(mut holds: impl FnMut() -> bool) -> Result<()> {
-    let start = Instant::now();
-    while !holds() {
-        if start.elapsed() > PATIENCE {
-            bail!("gave up after {} s", PATIENCE.as_secs());
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Ok(())
-}
-
-/// An address in 127.0.0.0/8 that is told apart by process and by call.
-fn own_address() -> IpAddr {
-    static NEXT: AtomicU8 = AtomicU8::new(1);
-    let [.., high, low] = std::process::id().to_be_bytes();
-    IpAddr::V4(Ipv4Addr::new(
-        127,
-        high.clamp(1, 254),
-        low.clamp(1, 254),
-        NEXT.fetch_add(1, Ordering::Relaxed),
-    ))
-}
-
-fn collect(stream: Option<impl Read + Send + 'static>, output: &Arc<Mutex<String>>) {
-    let Some(stream) = stream else { return };
-    let output = output.clone();
-    std::thread::spawn(move || {
-        for line in BufReader::new(stream).lines().map_while(Result::ok) {
-            let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
-            output.push_str(&line);
-            output.push('\n');
-        }
-    });
 }

@@ -6,9 +6,25 @@
 mod answers;
 #[path = "e2e/changes.rs"]
 mod changes;
+#[path = "e2e/chart.rs"]
+mod chart;
+#[path = "e2e/chart_health.rs"]
+mod chart_health;
+#[path = "e2e/chart_installed.rs"]
+mod chart_installed;
+#[path = "e2e/chart_roles.rs"]
+mod chart_roles;
+#[path = "e2e/definitions.rs"]
+mod definitions;
 #[path = "e2e/documentation.rs"]
 mod documentation;
 #[path = "e2e/faults.rs"]
 mod faults;
+#[path = "e2e/kill.rs"]
+mod kill;
+#[path = "e2e/proxy.rs"]
+mod proxy;
+#[path = "e2e/servers.rs"]
+mod servers;
 #[path = "e2e/zone_output.rs"]
 mod zone_output;

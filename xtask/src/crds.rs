@@ -1,4 +1,4 @@
-//! `cargo xtask crds`: writes `deploy/crds` anew.
+//! `cargo xtask crds`: writes `deploy/crds` and the chart's copy of it anew.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 
 use crate::cargo::{self, cargo};
 
-/// The test that guards `deploy/crds`.
+/// The test that guards both folders.
 const GUARD: &str = "definitions::files_in_deploy_are_up_to_date";
 
 /// Lets the guarding test write what it would otherwise compare, so that one place knows the files.
@@ -16,7 +16,7 @@ pub(crate) fn run() -> Result<()> {
         output.contains("1 passed"),
         "the test {GUARD} is gone from crates/api; it should write the files"
     );
-    println!("deploy/crds is up to date");
+    println!("deploy/crds and deploy/chart/files/crds are up to date");
     Ok(())
 }
 

@@ -7,6 +7,8 @@ mod bench;
 mod cargo;
 mod coverage;
 mod crds;
+mod install;
+mod install_yaml;
 mod packages;
 mod purity;
 mod steps;
@@ -29,11 +31,19 @@ struct Arguments {
 enum Command {
     /// Everything that the CI runs: formatting, lints, documentation, purity, all tests
     ///
-    /// The tests with real clients need dig, kdig and named-checkzone. As root on Debian the missing
+    /// The tests with real clients need dig, kdig, named-checkzone and lua5.1. As root on Debian the missing
     /// packages are installed; otherwise the command to install them is printed and the step fails.
+    /// The Kubernetes servers of the tests are built once, as `cargo xtask tools` does.
     Test,
-    /// Write deploy/crds anew from the kinds in crates/api
+    /// Build the real servers of the tests: Kubernetes, etcd, Helm, ExternalDNS
+    ///
+    /// Each is built once, with Go, into the user's cache directory (about 20 minutes on two cores the first
+    /// time). A directory with etcd, kube-apiserver and kubectl in KUBEBUILDER_ASSETS is used instead of ours.
+    Tools,
+    /// Write deploy/crds and the chart's copy anew from the kinds in crates/api
     Crds,
+    /// Write deploy/install.yaml anew from the chart, by real Helm
+    InstallYaml,
     /// Line coverage of the pure crates (dns, api, planner) by their own tests
     ///
     /// Builds into target/coverage with the compiler's own instrumentation. Inline test modules and test
@@ -66,7 +76,9 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<()> {
     match command {
         Command::Test => test::run(),
+        Command::Tools => install::run(),
         Command::Crds => crds::run(),
+        Command::InstallYaml => install_yaml::run(),
         Command::Coverage { crates, minimum } => coverage::run(&crates, minimum),
         Command::Bench { subject } => bench::run(&subject),
     }

@@ -8,8 +8,12 @@ use anyhow::{Result, bail};
 use crate::cargo;
 
 /// What the end-to-end tests need: the program and its Debian package.
-const NEEDED: [(&str, &str); 3] =
-    [("dig", "bind9-dnsutils"), ("kdig", "knot-dnsutils"), ("named-checkzone", "bind9-utils")];
+const NEEDED: [(&str, &str); 4] = [
+    ("dig", "bind9-dnsutils"),
+    ("kdig", "knot-dnsutils"),
+    ("named-checkzone", "bind9-utils"),
+    ("lua5.1", "lua5.1"),
+];
 
 /// The command that installs everything, for the summary.
 pub(crate) fn by_hand() -> String {
@@ -20,7 +24,7 @@ pub(crate) fn by_hand() -> String {
 pub(crate) fn ensure() -> Result<()> {
     let missing = missing();
     if missing.is_empty() {
-        println!("dig, kdig and named-checkzone are there");
+        println!("dig, kdig, named-checkzone and lua5.1 are there");
         return Ok(());
     }
     if !is_root() || !is_installed("apt-get") {

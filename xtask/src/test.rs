@@ -9,13 +9,14 @@ use anyhow::Result;
 
 use crate::cargo::{self, cargo};
 use crate::steps::Steps;
-use crate::{packages, purity};
+use crate::{install, packages, purity};
 
 /// Runs every step, prints the summary and fails when a step did.
 pub(crate) fn run() -> Result<()> {
     let mut steps = Steps::default();
     steps.check("toolchain", "rustup component add rustfmt clippy", components);
     steps.check("packages", &packages::by_hand(), packages::ensure);
+    steps.check("real servers", install::BY_HAND, install::run);
     steps.command("format", cargo(&["fmt", "--all", "--check"]));
     steps.command("lints", cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]));
     steps.command("documentation", documentation());

@@ -41,7 +41,7 @@ pub use kind::{Kind, Lookup};
 pub use kuadrant::KuadrantDNSPolicySpec;
 pub use kubizone::{Delegation, RecordDelegation, RecordSpec, ZoneRef, ZoneSpec};
 pub use meta::{Meta, Owner};
-pub use object::{Object, Spec, decode, manifest, validate};
+pub use object::{Object, Published, Spec, decode, manifest, validate};
 pub use placement::PlacementSpec;
 pub use problem::Problem;
 pub use reference::{DNSClassRef, SecretKeyRef, SecretRef};

@@ -21,9 +21,18 @@ pub struct Object {
     pub meta: Meta,
     /// What it says.
     pub spec: Spec,
-    /// `status.serial` of a Zone. Every other status of our kinds is ours to compute, so it is
-    /// not read.
-    pub serial: Option<u32>,
+    /// The serial that a Zone's status publishes. Every other status of our kinds is ours to
+    /// compute, so it is not read.
+    pub published: Option<Box<Published>>,
+}
+
+/// The serial that a Zone's status publishes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// `status.serial`.
+    pub serial: u32,
+    /// `status.hash`, the content that carries it, where the status says so.
+    pub hash: Option<u64>,
 }
 
 macro_rules! define {
@@ -47,8 +56,8 @@ macro_rules! define {
         fn decode_by_kind<'de, D: Deserializer<'de>>(kind: Kind, deserializer: D) -> Result<Object, D::Error> {
             match kind {
                 $(Kind::$kind => {
-                    let (meta, spec, serial) = <$spec as Body>::Manifest::deserialize(deserializer)?.open();
-                    Ok(Object { meta, spec: Spec::$kind(Box::new(spec)), serial })
+                    let (meta, spec, published) = <$spec as Body>::Manifest::deserialize(deserializer)?.open();
+                    Ok(Object { meta, spec: Spec::$kind(Box::new(spec)), published: published.map(Box::new) })
                 })*
             }
         }
@@ -112,8 +121,8 @@ pub(crate) trait Manifest {
     /// What it holds.
     type Body;
 
-    /// Takes it apart into metadata, content and serial.
-    fn open(self) -> (Meta, Self::Body, Option<u32>);
+    /// Takes it apart into metadata, content and published serial.
+    fn open(self) -> (Meta, Self::Body, Option<Published>);
 }
 
 /// A manifest of one of our kinds: unknown fields are refused, the status is not read.
@@ -128,22 +137,22 @@ pub(crate) struct Own<S, T = IgnoredAny> {
     status: Option<T>,
 }
 
-impl<S, T: Serial> Manifest for Own<S, T> {
+impl<S, T: Publishes> Manifest for Own<S, T> {
     type Body = S;
 
-    fn open(self) -> (Meta, S, Option<u32>) {
-        (self.metadata.into(), self.spec, self.status.and_then(|status| status.serial()))
+    fn open(self) -> (Meta, S, Option<Published>) {
+        (self.metadata.into(), self.spec, self.status.and_then(|status| status.published()))
     }
 }
 
 /// What may be read from the status of our own kinds.
-pub(crate) trait Serial {
+pub(crate) trait Publishes {
     /// The serial last published.
-    fn serial(&self) -> Option<u32>;
+    fn published(&self) -> Option<Published>;
 }
 
-impl Serial for IgnoredAny {
-    fn serial(&self) -> Option<u32> {
+impl Publishes for IgnoredAny {
+    fn published(&self) -> Option<Published> {
         None
     }
 }
@@ -158,7 +167,7 @@ pub(crate) struct Foreign<S> {
 impl<S> Manifest for Foreign<S> {
     type Body = S;
 
-    fn open(self) -> (Meta, S, Option<u32>) {
+    fn open(self) -> (Meta, S, Option<Published>) {
         (self.metadata.into(), self.spec, None)
     }
 }

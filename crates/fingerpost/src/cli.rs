@@ -1,10 +1,15 @@
 //! The command line: what there is to type, and the help that teaches it.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use dns::{Name, Rtype};
+
+use crate::cluster::ClusterArguments;
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -65,6 +70,12 @@ pub enum Command {
     /// Print the CustomResourceDefinitions
     #[command(long_about = CRDS_ABOUT)]
     Crds,
+    /// In a cluster: plan its objects, write children and statuses, admit or refuse objects
+    #[command(long_about = OPERATOR_ABOUT, after_long_help = OPERATOR_EXAMPLES)]
+    Operator(OperatorArguments),
+    /// In a cluster: answer queries from its objects, in any number of replicas
+    #[command(long_about = DNS_ABOUT, after_long_help = DNS_EXAMPLES)]
+    Dns(DnsArguments),
 }
 
 /// Where the objects come from.
@@ -120,6 +131,14 @@ pub struct PlanArguments {
     /// Take the plan of a running instance instead of folders, such as http://127.0.0.1:8053
     #[arg(long, value_name = "URL", conflicts_with = "folders")]
     pub url: Option<String>,
+    /// Read a cluster, and show what the operator would change in it
+    ///
+    /// With folders: what applying them would change. Nothing is written.
+    #[arg(long, conflicts_with_all = ["url", "against"])]
+    pub kube: bool,
+    /// Which cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArguments,
 }
 
 /// The forms of a plan.
@@ -160,6 +179,12 @@ pub struct ExplainArguments {
     /// Ask a running instance instead of reading folders
     #[arg(long, value_name = "URL", conflicts_with = "folders")]
     pub url: Option<String>,
+    /// Read a cluster instead of folders
+    #[arg(long, conflicts_with_all = ["url", "folders"])]
+    pub kube: bool,
+    /// Which cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArguments,
 }
 
 /// The arguments of `check`.
@@ -181,6 +206,173 @@ pub enum DataOutput {
     Text,
     /// As data.
     Json,
+}
+
+/// The form of the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Where the webhook's certificate comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum WebhookCertificates {
+    /// The operator makes and renews it, and fills in the CA.
+    #[default]
+    SelfSigned,
+    /// Somebody else, such as cert-manager, writes the Secret and fills in the CA.
+    Provided,
+}
+
+/// An address to listen on: `:8080`, `127.0.0.1:8080`, or `0` for none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BindAddress(pub Option<SocketAddr>);
+
+impl FromStr for BindAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<BindAddress, String> {
+        if text == "0" {
+            return Ok(BindAddress(None));
+        }
+        let everywhere = text.strip_prefix(':').map(|port| format!("0.0.0.0:{port}"));
+        let address = everywhere.as_deref().unwrap_or(text).parse();
+        address.map(Some).map(BindAddress).map_err(|_| {
+            format!("`{text}` is no address: write :8080, 127.0.0.1:8080, or 0 to switch it off")
+        })
+    }
+}
+
+/// The arguments of `operator`.
+#[derive(Clone, Debug, Args)]
+pub struct OperatorArguments {
+    /// Which cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArguments,
+    /// Whether replicas agree by a Lease on the one that writes
+    #[arg(long, value_name = "BOOL", default_value_t = true, num_args = 0..=1, default_missing_value = "true",
+        action = clap::ArgAction::Set, env = "FINGERPOST_LEADER_ELECT", help_heading = LEADER)]
+    pub leader_elect: bool,
+    /// The name of the Lease, in the operator's namespace
+    #[arg(long, value_name = "NAME", default_value = "fingerpost-operator",
+        env = "FINGERPOST_LEADER_ELECTION_ID", help_heading = LEADER)]
+    pub leader_election_id: String,
+    /// How long a Lease counts that is not renewed
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = parse_duration,
+        env = "FINGERPOST_LEADER_ELECTION_LEASE_DURATION", help_heading = LEADER)]
+    pub leader_election_lease_duration: Duration,
+    /// How long the leader tries to renew before it stops leading
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration,
+        env = "FINGERPOST_LEADER_ELECTION_RENEW_DEADLINE", help_heading = LEADER)]
+    pub leader_election_renew_deadline: Duration,
+    /// How long to wait between two tries
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = parse_duration,
+        env = "FINGERPOST_LEADER_ELECTION_RETRY_PERIOD", help_heading = LEADER)]
+    pub leader_election_retry_period: Duration,
+    /// The address of /metrics and /api/v1/; 0 switches it off
+    #[arg(long, value_name = "ADDR", default_value = ":8080", env = "FINGERPOST_METRICS_BIND_ADDRESS",
+        help_heading = ADDRESSES)]
+    pub metrics_bind_address: BindAddress,
+    /// The address of /healthz and /readyz; 0 switches it off
+    #[arg(long, value_name = "ADDR", default_value = ":8081", env = "FINGERPOST_HEALTH_PROBE_BIND_ADDRESS",
+        help_heading = ADDRESSES)]
+    pub health_probe_bind_address: BindAddress,
+    /// The address of the admission webhook, over TLS; 0 switches it off
+    #[arg(long, value_name = "ADDR", default_value = ":9443", env = "FINGERPOST_WEBHOOK_BIND_ADDRESS",
+        help_heading = ADDRESSES)]
+    pub webhook_bind_address: BindAddress,
+    /// Where the API server reaches the webhook of an operator outside the cluster, as https://HOST:PORT
+    ///
+    /// The operator then applies its own ValidatingWebhookConfiguration.
+    #[arg(long, value_name = "URL", env = "FINGERPOST_WEBHOOK_URL", help_heading = WEBHOOK)]
+    pub webhook_url: Option<String>,
+    /// The Service that the API server reaches the webhook by
+    #[arg(long, value_name = "NAME", default_value = "fingerpost-webhook", env = "FINGERPOST_WEBHOOK_SERVICE",
+        help_heading = WEBHOOK)]
+    pub webhook_service: String,
+    /// The ValidatingWebhookConfiguration whose CA is filled in
+    #[arg(long, value_name = "NAME", default_value = "fingerpost", env = "FINGERPOST_WEBHOOK_CONFIGURATION",
+        help_heading = WEBHOOK)]
+    pub webhook_configuration: String,
+    /// The Secret with the webhook's certificate, in the operator's namespace
+    #[arg(long, value_name = "NAME", default_value = "fingerpost-webhook", env = "FINGERPOST_WEBHOOK_SECRET",
+        help_heading = WEBHOOK)]
+    pub webhook_secret: String,
+    /// Where the webhook's certificate comes from
+    #[arg(long, value_enum, default_value_t, value_name = "HOW", env = "FINGERPOST_WEBHOOK_CERTIFICATES",
+        help_heading = WEBHOOK)]
+    pub webhook_certificates: WebhookCertificates,
+    /// How many writes a second are sent to the API server
+    #[arg(long, value_name = "NUMBER", default_value = "200", env = "FINGERPOST_KUBE_API_QPS",
+        help_heading = SERVER)]
+    pub kube_api_qps: NonZeroU32,
+    /// How many writes may be sent at once after quiet
+    #[arg(long, value_name = "NUMBER", default_value = "400", env = "FINGERPOST_KUBE_API_BURST",
+        help_heading = SERVER)]
+    pub kube_api_burst: NonZeroU32,
+    /// How long one write may take; none is sent with less than this left of the Lease
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_duration,
+        env = "FINGERPOST_KUBE_API_TIMEOUT", help_heading = SERVER)]
+    pub kube_api_timeout: Duration,
+    /// How often everything is read anew, besides following every change
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration,
+        env = "FINGERPOST_RESYNC_PERIOD", help_heading = SERVER)]
+    pub resync_period: Duration,
+    /// Networks that a DNSClass may point at although they are loopback or link-local
+    #[arg(long, value_name = "CIDR", env = "FINGERPOST_ALLOW_TARGET", value_delimiter = ',')]
+    pub allow_target: Vec<String>,
+    /// The form of the log
+    #[arg(long, value_enum, default_value_t, value_name = "FORM", env = "FINGERPOST_LOG_FORMAT")]
+    pub log_format: LogFormat,
+}
+
+/// The arguments of `dns`.
+#[derive(Clone, Debug, Args)]
+pub struct DnsArguments {
+    /// Which cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArguments,
+    /// An `embedded` DNSClass to serve; may be given several times [default: all]
+    #[arg(long = "class", value_name = "NAME", env = "FINGERPOST_CLASS", value_delimiter = ',')]
+    pub classes: Vec<String>,
+    /// The address to answer on, UDP and TCP; classes with `listen` have their own
+    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:53", env = "FINGERPOST_DNS")]
+    pub dns: SocketAddr,
+    /// The address of /healthz, /readyz, /metrics and /api/v1/
+    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:8053", env = "FINGERPOST_HTTP")]
+    pub http: SocketAddr,
+    /// Where to keep what the next start needs to answer at once
+    #[arg(long, value_name = "DIR", env = "FINGERPOST_STATE", required_unless_present = "no_state")]
+    pub state: Option<PathBuf>,
+    /// Keep nothing on disk
+    #[arg(long, conflicts_with = "state")]
+    pub no_state: bool,
+    /// How long to go on answering after SIGTERM, while resolvers and load balancers learn of it
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_duration,
+        env = "FINGERPOST_DRAIN")]
+    pub drain: Duration,
+    /// How often everything is read anew, besides following every change
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration,
+        env = "FINGERPOST_RESYNC_PERIOD")]
+    pub resync_period: Duration,
+    /// The form of the log
+    #[arg(long, value_enum, default_value_t, value_name = "FORM", env = "FINGERPOST_LOG_FORMAT")]
+    pub log_format: LogFormat,
+}
+
+const LEADER: &str = "Leader election";
+const ADDRESSES: &str = "Addresses";
+const WEBHOOK: &str = "Admission webhook";
+const SERVER: &str = "API server";
+
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is no duration: write 500ms, 15s or 10m");
+    let parsed: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;
+    Duration::try_from(parsed).map_err(|_| wrong())
 }
 
 fn parse_name(text: &str) -> Result<Name, String> {
@@ -227,9 +419,11 @@ Examples:
   fingerpost plan DIR --against http://127.0.0.1:8053      what a running instance would change
   fingerpost plan DIR -o zone                              zone files, one after another
   fingerpost plan weu=a neu=b --against weu=c --against neu=d
+  fingerpost plan --kube                                   what the operator would change in the cluster
+  fingerpost plan DIR --kube                               what `kubectl apply -f DIR` would change
 
 Exit codes:
-  0  no changes, or no --against
+  0  no changes, or neither --against nor --kube
   1  an error: the message says what and where
   2  there are changes";
 
@@ -242,6 +436,7 @@ Examples:
   fingerpost explain www.example.org examples/quickstart
   fingerpost explain www.example.org --type AAAA --view weu weu=DIR neu=DIR
   fingerpost explain www.example.org --client 192.0.2.7 --url http://127.0.0.1:8053
+  fingerpost explain www.example.org --kube --context NAME
 
 Exit codes:
   0  the name resolves in every view that was asked
@@ -263,3 +458,44 @@ Exit codes:
 
 const CRDS_ABOUT: &str = "\
 Prints the CustomResourceDefinitions of all families as YAML, ready for `kubectl apply --server-side -f -`.";
+
+const OPERATOR_ABOUT: &str = "\
+Runs the pipeline in a Kubernetes cluster: watches the objects of all families, plans every record, keeps \
+Istio Gateways and DNSEndpoints in line with the plan, writes statuses and events, and refuses what is wrong \
+by an admission webhook.
+
+Several replicas agree by a Lease on the one that writes; the others follow, serve the webhook and take over. \
+A kind whose CRD is not installed is waited for. Nothing is written before everything has been read, and \
+nothing is deleted because something could not be read.";
+
+const OPERATOR_EXAMPLES: &str = "\
+Examples:
+  fingerpost crds | kubectl apply --server-side -f -      install the kinds, then
+  fingerpost operator --webhook-bind-address 0            try it from a laptop, without the webhook
+  fingerpost operator --kubeconfig FILE --context NAME
+  fingerpost operator --webhook-url https://192.0.2.1:9443
+
+Exit codes:
+  0  stopped by SIGTERM or SIGINT; the Lease is released
+  1  could not start: the message says why
+
+More:
+  RUST_LOG=debug shows what happens inside. /readyz says what is forbidden, by kind and verb.";
+
+const DNS_ABOUT: &str = "\
+Answers queries from the objects of a Kubernetes cluster. Serves the `embedded` DNSClasses: those without \
+`listen` share --dns and are told apart by their `clients`. Any number of replicas may run; none leads.
+
+What is served is kept in the state directory: a restart answers from there at once, and goes on doing so \
+while the API server is away. Before anything is known every question gets SERVFAIL, never NXDOMAIN. After \
+SIGTERM it says that it is not ready and goes on answering for --drain.";
+
+const DNS_EXAMPLES: &str = "\
+Examples:
+  fingerpost dns --dns 0.0.0.0:5353 --state /var/lib/fingerpost
+  fingerpost dns --class edge --class internal --state DIR
+  fingerpost dns --kubeconfig FILE --dns 127.0.0.1:5300 --http 127.0.0.1:8053 --no-state
+
+Exit codes:
+  0  stopped by SIGTERM or SIGINT
+  1  could not start: the message says why";

@@ -2,11 +2,16 @@
 
 mod check;
 mod crds;
+mod dns;
 mod explain;
+mod logging;
+mod operator;
 mod plan;
+mod signals;
 mod up;
 
 use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -40,7 +45,7 @@ impl From<Ending> for ExitCode {
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
     let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+        Ok(cli) => as_invoked(cli, is_plugin()),
         Err(error) => return usage(&error),
     };
     match dispatch(&cli) {
@@ -50,6 +55,24 @@ pub fn run() -> ExitCode {
             Ending::Failed.into()
         }
     }
+}
+
+/// Whether this is `kubectl fingerpost`.
+fn is_plugin() -> bool {
+    let program = std::env::args_os().next().map(PathBuf::from);
+    program.as_deref().and_then(Path::file_stem).is_some_and(|name| name == "kubectl-fingerpost")
+}
+
+/// As a plugin of kubectl, what names no other source is about the cluster.
+fn as_invoked(mut cli: Cli, plugin: bool) -> Cli {
+    match &mut cli.command {
+        Command::Plan(plan) if plugin && plan.against.is_empty() && plan.url.is_none() => plan.kube = true,
+        Command::Explain(explain) if plugin && explain.folders.folders.is_empty() => {
+            explain.kube = explain.url.is_none();
+        }
+        _ => {}
+    }
+    cli
 }
 
 /// A slip in the arguments is an error, 1; clap's own 2 would look like "there are changes".
@@ -67,6 +90,8 @@ fn dispatch(cli: &Cli) -> Result<Ending> {
         Command::Explain(arguments) => explain::run(arguments, palette),
         Command::Check(arguments) => check::run(arguments, palette),
         Command::Crds => crds::run(),
+        Command::Operator(arguments) => operator::run(arguments),
+        Command::Dns(arguments) => dns::run(arguments),
     }
 }
 

@@ -4,7 +4,7 @@
 //! reader holds no lock.
 
 mod api;
-mod metrics;
+pub mod metrics;
 mod page;
 
 use std::net::SocketAddr;
@@ -36,11 +36,11 @@ pub struct Serving {
     task: JoinHandle<std::io::Result<()>>,
 }
 
-/// Serves the instance until it is stopped.
-pub fn serve(listener: TcpListener, instance: Arc<Instance>) -> Serving {
+/// Serves these pages until it is stopped.
+pub fn serve(listener: TcpListener, pages: Router) -> Serving {
     let (stop, stopped) = oneshot::channel();
     let ended = async move { drop(stopped.await) };
-    let server = axum::serve(listener, router(instance)).with_graceful_shutdown(ended);
+    let server = axum::serve(listener, pages).with_graceful_shutdown(ended);
     Serving { stop, task: tokio::spawn(async move { server.await }) }
 }
 
@@ -54,12 +54,17 @@ impl Serving {
     }
 }
 
-fn router(instance: Arc<Instance>) -> Router {
+/// All pages of `up`.
+pub fn pages(instance: Arc<Instance>) -> Router {
+    let health = Router::new().route("/healthz", get(healthy)).route("/readyz", get(ready));
+    let metrics = Router::new().route("/metrics", get(metrics::metrics));
+    plan_pages(instance.clone()).merge(health.merge(metrics).with_state(instance))
+}
+
+/// The plan as data, and the page that leads to it.
+pub fn plan_pages(instance: Arc<Instance>) -> Router {
     Router::new()
         .route("/", get(page::index))
-        .route("/healthz", get(|| async { "ok\n" }))
-        .route("/readyz", get(ready))
-        .route("/metrics", get(metrics::metrics))
         .route("/api/v1/plan", get(api::plan))
         .route("/api/v1/objects", get(api::objects))
         .route("/api/v1/recordsets", get(api::record_sets))
@@ -68,9 +73,20 @@ fn router(instance: Arc<Instance>) -> Router {
         .with_state(instance)
 }
 
-async fn ready(State(instance): Shared) -> (StatusCode, &'static str) {
-    match instance.is_ready() {
-        true => (StatusCode::OK, "ready\n"),
-        false => (StatusCode::SERVICE_UNAVAILABLE, "not ready: the folders are being read\n"),
+/// Whoever answers is alive.
+pub async fn healthy() -> &'static str {
+    "ok\n"
+}
+
+async fn ready(State(instance): Shared) -> (StatusCode, String) {
+    let reading = || vec!["the folders are being read".to_owned()];
+    readiness(if instance.is_ready() { Vec::new() } else { reading() })
+}
+
+/// What `/readyz` says: nothing may be in the way.
+pub fn readiness(troubles: Vec<String>) -> (StatusCode, String) {
+    match troubles.is_empty() {
+        true => (StatusCode::OK, "ready\n".to_owned()),
+        false => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {}\n", troubles.join("\n"))),
     }
 }

@@ -9,11 +9,13 @@
 //! Planning that panics costs nothing that is served: the last answers stay, and the next reading
 //! plans everything anew.
 
+pub mod keeper;
 pub mod listeners;
 pub mod ports;
 pub mod saved;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
@@ -32,7 +34,7 @@ use listeners::Counted;
 /// What the planning loop writes and HTTP reads.
 #[derive(Debug)]
 pub struct Instance {
-    clusters: Vec<String>,
+    make: Maker,
     planner: RwLock<Planner>,
     /// What is served.
     pub views: Views,
@@ -40,6 +42,15 @@ pub struct Instance {
     facts: Mutex<Facts>,
     /// How long planning took, in seconds.
     pub plan_seconds: Histogram,
+}
+
+/// Makes a planner that knows nothing yet.
+struct Maker(Box<dyn Fn() -> Planner + Send + Sync>);
+
+impl fmt::Debug for Maker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Maker")
+    }
 }
 
 /// What is known besides the plan.
@@ -62,10 +73,10 @@ pub struct PlanningPanic(String);
 
 impl Instance {
     /// Nothing planned and nothing served yet.
-    pub fn new(clusters: Vec<String>) -> Instance {
+    pub fn new(make: impl Fn() -> Planner + Send + Sync + 'static) -> Instance {
         Instance {
-            planner: RwLock::new(Planner::new(clusters.clone())),
-            clusters,
+            planner: RwLock::new(make()),
+            make: Maker(Box::new(make)),
             views: Views::new(),
             ready: AtomicBool::new(false),
             facts: Mutex::new(Facts::default()),
@@ -111,7 +122,7 @@ impl Instance {
 
     /// Plans from nothing, after a panic left a planner that cannot be trusted.
     pub fn plan_anew(&self, changes: Vec<Change>) -> Result<(), PlanningPanic> {
-        let mut planner = Planner::new(self.clusters.clone());
+        let mut planner = (self.make.0)();
         guarded(|| planner.apply(changes))?;
         *self.planner.write().unwrap_or_else(PoisonError::into_inner) = planner;
         Ok(())
@@ -186,7 +197,7 @@ mod tests {
 
     #[test]
     fn nothing_is_served_before_the_first_plan_and_synced_with_it() {
-        let instance = Instance::new(vec!["default".to_owned()]);
+        let instance = Instance::new(|| Planner::new(vec!["default".to_owned()]));
         assert!(!instance.views.load().synced);
         instance.plan(vec![Change::Today(20_260_102)]).unwrap();
         instance.publish_all(BTreeMap::new()).unwrap();

@@ -9,10 +9,12 @@
 //! ```
 
 pub mod cli;
+pub mod cluster;
 pub mod commands;
 pub mod explanation;
 pub mod http;
 pub mod instance;
+pub mod nameserver;
 pub mod operator;
 pub mod planned;
 pub mod render;

@@ -4,11 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
-use api::Object;
+use api::{Meta, Object};
 use jiff::civil::Date;
 use planner::document::Document;
-use planner::{Change, ClusterId, Planner};
+use planner::{Change, ClusterId, ObjectRef, Planner, Setting};
 
+use crate::cluster::feed::HERE;
+use crate::cluster::reading::{ClusterReading, normalized};
+use crate::cluster::{ClusterArguments, Connection};
 use crate::source::{ClusterFolders, Severity, Source, SourceProblem};
 
 /// Folders that were read and planned.
@@ -43,6 +46,79 @@ impl Planned {
     pub fn is_partial(&self) -> bool {
         self.problems.iter().any(|problem| problem.severity == Severity::Refused)
     }
+}
+
+/// A cluster as it is, and as the operator would have it.
+pub struct ClusterPlan {
+    /// The plan, with the folders applied.
+    pub plan: Document,
+    /// What there is now.
+    pub held: Document,
+    /// What is wrong in the folders.
+    pub problems: Vec<SourceProblem>,
+}
+
+impl ClusterPlan {
+    /// Reads a cluster, plans it, and plans it again with folders applied to it.
+    pub fn read(cluster: &ClusterArguments, folders: &[String], date: Date) -> Result<ClusterPlan> {
+        let reading = read_cluster(cluster)?;
+        let mut planner = Planner::in_cluster("default".to_owned(), Setting::Operator);
+        planner.apply(std::iter::once(today(date)).chain(reading.changes()).collect());
+        let held = reading.held(&Document::of(&planner));
+        let mut problems = Vec::new();
+        if !folders.is_empty() {
+            let clusters = ClusterFolders::parse(folders)?;
+            ensure!(clusters.len() == 1, "--kube is one cluster: name folders without NAME=");
+            require_folders(&clusters)?;
+            let applied = Source::new(&clusters).read();
+            problems = applied.problems;
+            let changes =
+                applied.changes.into_iter().filter_map(|change| applied_to(&planner, change)).collect();
+            planner.apply(changes);
+        }
+        Ok(ClusterPlan { plan: normalized(Document::of(&planner)), held, problems })
+    }
+
+    /// Whether something could not be read, so that the plan is not whole.
+    pub fn is_partial(&self) -> bool {
+        self.problems.iter().any(|problem| problem.severity == Severity::Refused)
+    }
+}
+
+/// The plan of a cluster as `explain` shows it: with a view for each region, as `up` has them.
+pub fn explainable(cluster: &ClusterArguments, date: Date) -> Result<Planner> {
+    let reading = read_cluster(cluster)?;
+    let mut planner = Planner::new(vec!["default".to_owned()]);
+    planner.apply(std::iter::once(today(date)).chain(reading.changes()).collect());
+    Ok(planner)
+}
+
+fn read_cluster(arguments: &ClusterArguments) -> Result<ClusterReading> {
+    let runtime = tokio::runtime::Runtime::new().context("cannot start")?;
+    runtime.block_on(async { ClusterReading::read(&Connection::open(arguments).await?).await })
+}
+
+/// An object from a file as it would be after `kubectl apply`: with what the API server knows of it.
+fn applied_to(planner: &Planner, change: Change) -> Option<Change> {
+    let Change::Put(_, object) = change else { return None };
+    let reference = ObjectRef {
+        kind: object.kind(),
+        namespace: object.meta.namespace.clone(),
+        name: object.meta.name.clone(),
+    };
+    let mut applied = Object::clone(&object);
+    if let Some(held) = planner.object(HERE, &reference) {
+        let Meta { labels, annotations, .. } = applied.meta;
+        let mut meta = Meta {
+            labels: held.meta.labels.clone(),
+            annotations: held.meta.annotations.clone(),
+            ..held.meta.clone()
+        };
+        meta.labels.extend(labels);
+        meta.annotations.extend(annotations);
+        applied = Object { meta, spec: applied.spec, published: held.published.clone() };
+    }
+    Some(Change::Put(HERE, Arc::new(applied)))
 }
 
 fn declared(change: &Change) -> Option<(ClusterId, Arc<Object>)> {

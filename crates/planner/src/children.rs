@@ -2,6 +2,7 @@
 //!
 //! The plan keeps only what they are made of; a manifest is built when somebody wants to see it.
 
+use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -13,16 +14,11 @@ use smallvec::SmallVec;
 
 use crate::facts::ObjectKey;
 use crate::input::{ClusterId, ObjectRef};
+use crate::marks::{CONTROLLER_ANNOTATIONS, CONTROLLER_LABEL, MANAGED_BY, MANAGER, REGION_LABEL};
 use crate::output::{ChildSeed, Claim, Outcome};
 use crate::planner::{Evaluated, Ids, Planner};
 use crate::rank::Rank;
 use crate::snapshot::Id;
-
-/// The annotations that address a DNSEndpoint to a controller: ExternalDNS's older and newer prefix.
-pub(crate) const CONTROLLER_ANNOTATIONS: [&str; 2] =
-    ["external-dns.alpha.kubernetes.io/controller", "external-dns.kubernetes.io/controller"];
-pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-pub(crate) const MANAGER: &str = "service-router-operator";
 
 const MAX_LABEL_VALUE: usize = 63;
 const MAX_OBJECT_NAME: usize = 253;
@@ -36,6 +32,15 @@ pub enum ChildKind {
     IstioGateway,
 }
 
+impl fmt::Display for ChildKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            ChildKind::DNSEndpoint => "DNSEndpoint",
+            ChildKind::IstioGateway => "Istio Gateway",
+        })
+    }
+}
+
 /// Which child object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ChildRef {
@@ -47,6 +52,17 @@ pub struct ChildRef {
     pub namespace: Arc<str>,
     /// By which name.
     pub name: Arc<str>,
+}
+
+impl ChildRef {
+    /// The hash of a DNSEndpoint's name, by which its maker is found.
+    fn hash(&self) -> u64 {
+        name_hash(self.cluster, &self.namespace, &self.name)
+    }
+
+    fn hash_of_endpoint(&self) -> Option<u64> {
+        (self.kind == ChildKind::DNSEndpoint).then(|| self.hash())
+    }
 }
 
 /// A child as it was last made.
@@ -64,11 +80,54 @@ impl Planner {
         children
     }
 
+    /// The children of one object, each with a fingerprint of what it says.
+    pub fn children_of_object(&self, cluster: ClusterId, reference: &ObjectRef) -> Vec<(ChildRef, u64)> {
+        let id = self.snapshot.id(&ObjectKey::new(cluster, reference.clone()));
+        let made = id.and_then(|id| self.made.get(&id)).into_iter().flatten();
+        made.map(|made| (made.child.clone(), made.fingerprint)).collect()
+    }
+
+    /// Whether the plan has this child object.
+    pub fn is_planned(&self, child: &ChildRef) -> bool {
+        self.maker_of(child).is_some()
+    }
+
     /// The manifest of a child object.
     pub fn child(&self, child: &ChildRef) -> Option<Value> {
+        let maker = self.maker_of(child)?;
         match child.kind {
-            ChildKind::IstioGateway => self.istio_gateway(child),
-            ChildKind::DNSEndpoint => self.dns_endpoint(child),
+            ChildKind::IstioGateway => self.istio_gateway(maker, child),
+            ChildKind::DNSEndpoint => self.dns_endpoint(maker, child),
+        }
+    }
+
+    /// The object that a child is made for.
+    pub(crate) fn maker_of(&self, child: &ChildRef) -> Option<Id> {
+        let makes =
+            |id: &Id| self.made.get(id).is_some_and(|made| made.iter().any(|one| one.child == *child));
+        if child.kind == ChildKind::IstioGateway {
+            return self.snapshot.id(&gateway_of(child)).filter(makes);
+        }
+        let key = child.hash();
+        let wanting = self.child_names.get(&key).into_iter().flatten().map(|(id, _)| *id);
+        wanting.chain(self.renamed.get(&key).into_iter().flatten().copied()).find(makes)
+    }
+
+    /// Keeps the table of those children whose name is not the one that their maker wants.
+    pub(crate) fn move_renamed(&mut self, id: Id, before: &[Made], now: &[Made]) {
+        for key in before.iter().filter_map(|made| made.child.hash_of_endpoint()) {
+            if let Some(makers) = self.renamed.get_mut(&key) {
+                makers.retain(|maker| *maker != id);
+                if makers.is_empty() {
+                    self.renamed.remove(&key);
+                }
+            }
+        }
+        for key in now.iter().filter_map(|made| made.child.hash_of_endpoint()) {
+            let wanting = self.child_names.get(&key).map(|owners| &owners[..]).unwrap_or_default();
+            if !wanting.iter().any(|(owner, _)| *owner == id) {
+                self.renamed.entry(key).or_default().push(id);
+            }
         }
     }
 
@@ -161,15 +220,10 @@ impl Planner {
         (!written, evaluated.map(|one| &one.rank))
     }
 
-    fn dns_endpoint(&self, child: &ChildRef) -> Option<Value> {
-        let makers = self.makers_of(child);
-        let found = makers.into_iter().find_map(|id| {
-            let (object, evaluated) = (self.snapshot.object(id)?, self.evaluated(id)?);
-            let named = |number: &usize| self.child_name(id, object, evaluated, *number) == child.name;
-            let number = (0..evaluated.output.children.len()).find(named)?;
-            Some((id, object, evaluated, number))
-        });
-        let (id, object, evaluated, number) = found?;
+    fn dns_endpoint(&self, id: Id, child: &ChildRef) -> Option<Value> {
+        let (object, evaluated) = (self.snapshot.object(id)?, self.evaluated(id)?);
+        let named = |number: &usize| self.child_name(id, object, evaluated, *number) == child.name;
+        let number = (0..evaluated.output.children.len()).find(named)?;
         let seed = &evaluated.output.children[number];
         let claims = self.standing_claims(id, evaluated, seed);
         Some(json!({
@@ -184,19 +238,6 @@ impl Planner {
             },
             "spec": { "endpoints": endpoints(&claims) },
         }))
-    }
-
-    /// Those that may have made a child of this name.
-    fn makers_of(&self, child: &ChildRef) -> Vec<Id> {
-        let key = name_hash(child.cluster, &child.namespace, &child.name);
-        let wanting = self.child_names.get(&key).map(|owners| &owners[..]).unwrap_or_default();
-        let by_name: Vec<Id> = wanting.iter().map(|(id, _)| *id).collect();
-        let made = |id: &Id| self.made.get(id).is_some_and(|made| made.iter().any(|one| one.child == *child));
-        if by_name.iter().any(made) {
-            return by_name;
-        }
-        // A name with a hash is not in the table; there are hardly any.
-        self.made.keys().copied().filter(|id| made(id)).collect()
     }
 
     fn owners(&self, cluster: ClusterId, object: &Object, evaluated: &Evaluated) -> Vec<Value> {
@@ -218,11 +259,8 @@ impl Planner {
         self.snapshot.object(id)?.meta.uid.as_deref()
     }
 
-    fn istio_gateway(&self, child: &ChildRef) -> Option<Value> {
-        let (namespace, name) = (child.namespace.clone(), child.name.clone());
-        let reference = ObjectRef { kind: Kind::Gateway, namespace, name };
-        let key = ObjectKey::new(child.cluster, reference);
-        let object = self.snapshot.object(self.snapshot.id(&key)?)?;
+    fn istio_gateway(&self, id: Id, child: &ChildRef) -> Option<Value> {
+        let object = self.snapshot.object(id)?;
         let Spec::Gateway(spec) = &object.spec else { return None };
         let mut tls = json!({ "mode": "SIMPLE" });
         if let Some(credential) = &spec.credential_name {
@@ -241,11 +279,17 @@ impl Planner {
                 "servers": [{
                     "port": { "number": 443, "name": "https", "protocol": "HTTPS" },
                     "tls": tls,
-                    "hosts": self.hosts.get(&key)?.sorted(),
+                    "hosts": self.hosts.get(&gateway_of(child))?.sorted(),
                 }],
             },
         }))
     }
+}
+
+/// The Gateway that an Istio Gateway is made for: it has the same name.
+fn gateway_of(child: &ChildRef) -> ObjectKey {
+    let (namespace, name) = (child.namespace.clone(), child.name.clone());
+    ObjectKey::new(child.cluster, ObjectRef { kind: Kind::Gateway, namespace, name })
 }
 
 /// The hash of a child's name within its namespace.
@@ -291,8 +335,8 @@ fn labels(object: &Object, seed: &ChildSeed) -> Value {
     let value = |text: &str| Value::String(label_value(text));
     let mut labels = json!({
         MANAGED_BY: MANAGER,
-        "router.io/controller": value(&seed.controller),
-        "router.io/region": value(&seed.region),
+        CONTROLLER_LABEL: value(&seed.controller),
+        REGION_LABEL: value(&seed.region),
     });
     match &object.spec {
         Spec::Gateway(spec) => {

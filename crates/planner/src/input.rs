@@ -8,6 +8,8 @@ use std::sync::Arc;
 use api::{Kind, Object, Problem};
 use dns::{Name, PackedZone};
 
+use crate::children::ChildRef;
+
 /// A cluster by its place on the command line, which is also its rank in conflicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClusterId(pub u16);
@@ -40,9 +42,15 @@ pub enum Change {
     BrokenFile(ClusterId, Arc<str>, Option<Name>, FileNote),
     /// The file is gone.
     DeleteFile(ClusterId, Arc<str>),
-    /// The serial that an origin had when this state was last saved, with the hash of the
-    /// content that carried it.
+    /// The serial that an origin had when this state was last saved or published, with the hash of
+    /// the content that carried it.
     Serial(Name, SavedSerial),
+    /// An actuator could not apply this child object, and why; or, with `None`, it can again. A child
+    /// that is not planned, or is no longer, has no outcome.
+    ChildOutcome(ChildRef, Option<String>),
+    /// Whether this operator holds the lease, as it does until it is told otherwise: one that does
+    /// not follows the serials that the other publishes.
+    Leading(bool),
     /// Today, as `YYYYMMDD`: what serials start with.
     Today(u32),
 }

@@ -6,6 +6,7 @@
 //!
 //! Nothing in here does IO or reads a clock, randomness or the environment.
 
+mod actuating;
 mod children;
 mod delta;
 pub mod document;
@@ -15,6 +16,7 @@ mod front;
 mod hosts;
 mod identity;
 mod input;
+pub mod marks;
 mod note;
 mod notes;
 mod output;
@@ -23,6 +25,8 @@ mod planner;
 mod query;
 mod rank;
 mod resolve;
+mod serial;
+mod setting;
 mod snapshot;
 mod status;
 mod view;
@@ -33,13 +37,16 @@ mod zone_table;
 #[cfg(test)]
 mod tests;
 
+pub use actuating::{is_child_annotation, is_child_label, is_own_metadata};
 pub use children::{ChildKind, ChildRef};
 pub use delta::{ChangeKind, Delta, RecordChange};
 pub use explain::{Actor, Story, ZoneStory};
+pub use front::dns_endpoint::is_own_child;
 pub use input::{Change, ClusterId, FileNote, ObjectRef, SavedSerial};
 pub use note::{ConditionStatus, Note, Severity};
 pub use place::{Place, Scope};
 pub use planner::Planner;
 pub use query::ZoneInfo;
 pub use rank::Rank;
+pub use setting::Setting;
 pub use views::ViewInfo;

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::{Kind, Problem};
 
+use crate::children::{ChildRef, Made};
 use crate::facts::ObjectKey;
 use crate::front::dns_endpoint::{EndpointOutcome, EndpointProblem};
 use crate::input::{ClusterId, ObjectRef};
@@ -30,22 +31,46 @@ impl Planner {
         let mut notes = match &evaluated.output.outcome {
             Outcome::Identity(unserved) => router::identity(unserved),
             Outcome::Configuration(missing) => router::configuration(missing),
-            Outcome::Class => {
-                vec![Note::ready("ServerHealthy", "the embedded server answers from this class's view")]
-            }
+            Outcome::Class => vec![class(self, id)],
             Outcome::Policy(outcome) => vec![router::policy(outcome)],
             Outcome::Gateway(outcome) => router::gateway(self, id, entry, outcome),
             Outcome::Route(outcome) => router::route(self, id, entry, outcome),
-            Outcome::Zone(outcome) => kubizone::zone(outcome),
+            Outcome::Zone(outcome) => kubizone::zone(self, entry, outcome),
             Outcome::Record(outcome) => kubizone::record(self, id, outcome),
             Outcome::Endpoint(outcome) => endpoint(self, id, outcome),
             Outcome::Refused | Outcome::Silent => Vec::new(),
         };
+        if let Some(message) = self.failed_children(id) {
+            not_applied(&mut notes, message);
+        }
         if !entry.problems.is_empty() {
             notes.retain(|note| note.condition != "Ready" && note.condition != "Stalled");
             notes.splice(0..0, invalid(entry));
         }
         notes
+    }
+
+    /// Which children of an object could not be applied, and why.
+    fn failed_children(&self, id: Id) -> Option<String> {
+        if self.failures.is_empty() {
+            return None;
+        }
+        let failure = |made: &Made| {
+            let ChildRef { kind, namespace, name, .. } = &made.child;
+            let failure = self.failures.get(&made.child)?;
+            Some(format!("{kind} {namespace}/{name} could not be applied: {failure}"))
+        };
+        let failures: Vec<String> = self.made.get(&id)?.iter().filter_map(failure).collect();
+        (!failures.is_empty()).then(|| failures.join("; "))
+    }
+
+    /// The older class that answers where this one would, if there is one.
+    pub(crate) fn holder_of_view(&self, cluster: ClusterId, class: &str) -> Option<&Rank> {
+        if self.views.conflicted.is_empty() {
+            return None;
+        }
+        let reference = ObjectRef { kind: Kind::DNSClass, namespace: "".into(), name: class.into() };
+        self.views.conflicted.get(&self.snapshot.id(&ObjectKey::new(cluster, reference))?)
     }
 
     pub(crate) fn lost(&self, id: Id) -> &[LostClaim] {
@@ -80,6 +105,16 @@ impl Planner {
     }
 }
 
+/// Lets `Ready` tell of children that could not be applied, where nothing worse is to be told.
+fn not_applied(notes: &mut [Note], message: String) {
+    if notes.iter().any(|note| note.condition == "Stalled") {
+        return;
+    }
+    if let Some(ready) = notes.iter_mut().find(|note| note.condition == "Ready") {
+        *ready = Note::waiting("ApplyFailed", message);
+    }
+}
+
 fn invalid(entry: &Entry) -> Vec<Note> {
     let problems: Vec<String> = entry.problems.iter().map(Problem::to_string).collect();
     let consequence = match entry.object {
@@ -87,6 +122,17 @@ fn invalid(entry: &Entry) -> Vec<Note> {
         None => "no valid version is known, so it has no effect",
     };
     Note::stalled("ValidationFailed", format!("{}; {consequence}", problems.join("; ")))
+}
+
+fn class(planner: &Planner, id: Id) -> Note {
+    let Some(holder) = planner.views.conflicted.get(&id) else {
+        return Note::ready("ServerHealthy", "the embedded server answers from this class's view");
+    };
+    let message = format!(
+        "DNSClass {holder} is older and answers at the shared address; set spec.embedded.clients or \
+         spec.embedded.listen of one of the two"
+    );
+    Note::waiting("Conflicted", message)
 }
 
 fn endpoint(planner: &Planner, id: Id, outcome: &EndpointOutcome) -> Vec<Note> {

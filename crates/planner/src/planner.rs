@@ -21,7 +21,7 @@ use dns::Name;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use crate::children::Made;
+use crate::children::{ChildRef, Made};
 use crate::delta::Delta;
 use crate::facts::{Ledger, ObjectKey};
 use crate::hosts::{HostSet, LIMIT};
@@ -29,8 +29,10 @@ use crate::input::{Change, ClusterId, ObjectRef, SavedSerial};
 use crate::output::Output;
 use crate::place::Place;
 use crate::rank::Rank;
+use crate::serial::merge;
+use crate::setting::{Numbering, Setting};
 use crate::snapshot::{FileEntry, Id, Snapshot, Touched};
-use crate::views::{ViewInfo, views};
+use crate::views::Views;
 use crate::zone_state::ZoneState;
 use crate::zone_table::ZoneTable;
 
@@ -55,6 +57,9 @@ pub(crate) struct Evaluated {
 #[derive(Debug)]
 pub struct Planner {
     pub(crate) clusters: Vec<String>,
+    pub(crate) setting: Setting,
+    /// Whether this process moves serials, where several could.
+    leads: bool,
     pub(crate) snapshot: Snapshot,
     pub(crate) table: ZoneTable,
     ledger: Ledger,
@@ -67,10 +72,14 @@ pub struct Planner {
     pub(crate) losses: FxHashMap<Id, Vec<LostClaim>>,
     /// Nodes where claims for everywhere meet claims for one place: they depend on which views there are.
     mixed: FxHashSet<(u32, Name)>,
-    pub(crate) views: Vec<ViewInfo>,
+    pub(crate) views: Views,
     /// Who wants which child name, by the name's hash.
     pub(crate) child_names: FxHashMap<u64, SmallVec<[(Id, u16); 1]>>,
     pub(crate) made: FxHashMap<Id, SmallVec<[Made; 1]>>,
+    /// Who made a child under another name than it wanted, by the name's hash.
+    pub(crate) renamed: FxHashMap<u64, SmallVec<[Id; 1]>>,
+    /// Why children could not be applied: those of which an actuator says so.
+    pub(crate) failures: BTreeMap<ChildRef, String>,
     /// How many octets of hosts a gateway takes; a test makes it small.
     pub(crate) host_limit: usize,
 }
@@ -111,17 +120,29 @@ struct Work {
     children: Ids,
     gateways: FxHashSet<ObjectKey>,
     views: bool,
+    outcomes: Vec<(ChildRef, Option<String>)>,
     gone: Vec<Id>,
     delta: Delta,
 }
 
 impl Planner {
-    /// A planner that knows nothing yet, for clusters in the order of their precedence.
+    /// A planner that knows nothing yet, for folders of clusters in the order of their precedence.
     pub fn new(clusters: Vec<String>) -> Planner {
+        Planner::set(clusters, Setting::Folders)
+    }
+
+    /// A planner that knows nothing yet, for one running cluster.
+    pub fn in_cluster(name: String, setting: Setting) -> Planner {
+        Planner::set(vec![name], setting)
+    }
+
+    fn set(clusters: Vec<String>, setting: Setting) -> Planner {
         let snapshot = Snapshot::default();
-        let views = views(&snapshot, clusters.len());
+        let views = Views::of(&snapshot, clusters.len(), &setting);
         Planner {
             clusters,
+            setting,
+            leads: true,
             snapshot,
             table: ZoneTable::default(),
             ledger: Ledger::default(),
@@ -135,6 +156,8 @@ impl Planner {
             views,
             child_names: FxHashMap::default(),
             made: FxHashMap::default(),
+            renamed: FxHashMap::default(),
+            failures: BTreeMap::new(),
             host_limit: LIMIT,
         }
     }
@@ -184,9 +207,17 @@ impl Planner {
                 self.snapshot.files.remove(&(cluster, path.clone()));
                 work.files.insert((cluster, path));
             }
-            Change::Serial(origin, saved) => {
-                self.snapshot.serials.insert(origin, saved);
+            Change::Serial(origin, told) => {
+                let saved = self.snapshot.serials.get(&origin).copied();
+                let numbering = Numbering::of(&self.setting, self.leads);
+                let known = if numbering == Numbering::Shared { merge(saved, told) } else { told };
+                self.snapshot.serials.insert(origin, known);
                 work.renumber_all = true;
+            }
+            Change::ChildOutcome(child, failure) => work.outcomes.push((child, failure)),
+            Change::Leading(leads) => {
+                work.renumber_all |= self.leads != leads;
+                self.leads = leads;
             }
             // The date is read when a hash moves, so midnight re-runs nothing.
             Change::Today(today) => self.snapshot.today = today,
@@ -214,6 +245,9 @@ impl Planner {
 
     /// The last serial of every origin, with the hash it stands for: what a restart wants to know.
     pub fn serials(&self) -> BTreeMap<Name, SavedSerial> {
-        self.snapshot.serials.clone()
+        let mut serials = self.snapshot.serials.clone();
+        let numbered = self.zones.iter().filter(|zone| zone.soa.is_some());
+        serials.extend(numbered.map(|zone| (zone.origin.clone(), zone.saved_serial())));
+        serials
     }
 }

@@ -1,10 +1,13 @@
 //! Questions to the plan: its views, zones and record sets.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use api::Object;
 use dns::{Name, PackedZone, RecordSet};
 
-use crate::input::{ClusterId, FileNote};
+use crate::facts::ObjectKey;
+use crate::input::{ClusterId, FileNote, ObjectRef, SavedSerial};
 use crate::place::{Place, Scope};
 use crate::planner::Planner;
 use crate::resolve::{Set, Sets, add};
@@ -41,9 +44,24 @@ impl Planner {
         self.clusters.get(usize::from(cluster.0)).map_or("", String::as_str)
     }
 
+    /// The version of an object that is in force.
+    pub fn object(&self, cluster: ClusterId, reference: &ObjectRef) -> Option<&Arc<Object>> {
+        self.snapshot.object(self.snapshot.id(&ObjectKey::new(cluster, reference.clone()))?)
+    }
+
+    /// The serials of the zones that no Zone object declares, whose status would say them.
+    pub fn implied_serials(&self) -> BTreeMap<Name, SavedSerial> {
+        let is_implied = |zone: &&ZoneState| {
+            let source = zone.holder.as_ref().map(|holder| &holder.zone.source);
+            zone.soa.is_some() && !matches!(source, None | Some(Source::Object(_)))
+        };
+        let zones = self.zones.iter().filter(is_implied);
+        zones.map(|zone| (zone.origin.clone(), zone.saved_serial())).collect()
+    }
+
     /// The views, those that take a port first.
     pub fn views(&self) -> Vec<ViewInfo> {
-        self.views.clone()
+        self.views.shown.clone()
     }
 
     /// The zones, by origin.

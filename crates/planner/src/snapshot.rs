@@ -53,6 +53,8 @@ pub(crate) struct Snapshot {
     pub(crate) files: BTreeMap<(ClusterId, Arc<str>), FileEntry>,
     pub(crate) serials: BTreeMap<Name, SavedSerial>,
     pub(crate) today: u32,
+    /// Objects that are there and of which no valid version is known.
+    pub(crate) unknown: BTreeSet<ObjectKey>,
 }
 
 /// What changing the snapshot touched.
@@ -61,6 +63,16 @@ pub(crate) struct Touched {
     pub(crate) ids: Vec<Id>,
     pub(crate) removed: Vec<Id>,
     pub(crate) facts: Vec<Fact>,
+}
+
+/// Whether others read the same from two versions of an object. What a Zone publishes they do not
+/// read, and it comes back to us with every change of the zone.
+fn says_the_same(one: Option<&Object>, other: Option<&Object>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => one.meta == other.meta && one.spec == other.spec,
+        (None, None) => true,
+        _ => false,
+    }
 }
 
 impl Snapshot {
@@ -126,8 +138,12 @@ impl Snapshot {
         let before = entry.object.clone();
         let after = version.or_else(|| before.clone());
         entry.object.clone_from(&after);
+        match after {
+            Some(_) => self.unknown.remove(&key),
+            None => self.unknown.insert(key.clone()),
+        };
         touched.ids.push(id);
-        if before != after {
+        if !says_the_same(before.as_deref(), after.as_deref()) {
             touched.facts.push(Fact::Object(key.clone()));
             self.reindex(id, &key, before.as_deref(), after.as_deref(), touched);
         }
@@ -153,6 +169,7 @@ impl Snapshot {
     /// Takes an object away.
     pub(crate) fn remove(&mut self, key: &ObjectKey, touched: &mut Touched) {
         let Some(id) = self.ids.remove(key) else { return };
+        self.unknown.remove(key);
         let entry = self.entries.get_mut(id.0 as usize).and_then(Option::take);
         touched.removed.push(id);
         touched.facts.push(Fact::Object(key.clone()));

@@ -11,6 +11,7 @@ use crate::facts::ObjectKey;
 use crate::front::dns_policy::PolicyState;
 use crate::front::zone::ParentZone;
 use crate::input::{ClusterId, ObjectRef};
+use crate::marks::PARENT_ZONE;
 use crate::note::{ConditionStatus, Note};
 use crate::output::Outcome;
 use crate::planner::Planner;
@@ -20,7 +21,6 @@ use crate::zone_table::{Source, Standing};
 
 /// How many entries a Zone's status lists; an object in etcd has a size limit.
 const MAX_ENTRIES: usize = 1_000;
-const PARENT_LABEL: &str = "kubi.zone/parent-zone";
 
 impl Planner {
     /// All objects that have a status, sorted.
@@ -66,9 +66,9 @@ impl Planner {
             let full = format!("{}.{}", parent.name, parent.namespace);
             let value = label_value(&full);
             if value != full {
-                metadata.insert("annotations".to_owned(), json!({ PARENT_LABEL: full }));
+                metadata.insert("annotations".to_owned(), json!({ PARENT_ZONE: full }));
             }
-            metadata.insert("labels".to_owned(), json!({ PARENT_LABEL: value }));
+            metadata.insert("labels".to_owned(), json!({ PARENT_ZONE: value }));
         }
         let kind = reference.kind;
         Some(

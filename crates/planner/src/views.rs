@@ -1,6 +1,6 @@
 //! Which views there are, in which order (ERRATA, "Views in `up`, `plan`, `explain`").
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::Spec;
@@ -9,7 +9,9 @@ use api::dnsclass::Embedded;
 use crate::facts::Index;
 use crate::input::ClusterId;
 use crate::place::Place;
-use crate::snapshot::Snapshot;
+use crate::rank::Rank;
+use crate::setting::Setting;
+use crate::snapshot::{Id, Snapshot};
 
 /// A view that our server answers from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,15 +47,58 @@ impl ViewInfo {
     }
 }
 
-/// The views of a snapshot: those that take a port first, in the order of their ports.
-pub(crate) fn views(snapshot: &Snapshot, clusters: usize) -> Vec<ViewInfo> {
-    let mut views: Vec<_> = regions(snapshot, clusters).into_iter().map(ViewInfo::numbered).collect();
-    let mut classes = classes(snapshot);
-    classes.sort_by(|one, other| (!one.numbered, &one.name).cmp(&(!other.numbered, &other.name)));
-    views.extend(classes);
-    if !views.iter().any(|view| view.numbered) {
-        views.insert(0, default_view());
+/// The views of a snapshot, and what follows from them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Views {
+    /// Those that are served: first those that take a port, in the order of their ports.
+    pub(crate) shown: Vec<ViewInfo>,
+    /// The places that a name is decided for one by one. Every process of a cluster has the same,
+    /// whichever classes it serves, so that all agree on a zone's hash.
+    pub(crate) places: Vec<Place>,
+    /// Classes without a view, because an older one answers where they would.
+    pub(crate) conflicted: BTreeMap<Id, Rank>,
+}
+
+impl Views {
+    pub(crate) fn of(snapshot: &Snapshot, clusters: usize, setting: &Setting) -> Views {
+        match setting {
+            Setting::Folders => of_folders(snapshot, clusters),
+            Setting::Operator | Setting::Server { .. } => of_cluster(snapshot, setting),
+        }
     }
+}
+
+/// Regions and classes; where they give no port to listen on there is the view `default`.
+fn of_folders(snapshot: &Snapshot, clusters: usize) -> Views {
+    let mut shown: Vec<_> = regions(snapshot, clusters).into_iter().map(ViewInfo::numbered).collect();
+    shown.extend(sorted(classes(snapshot).into_iter().map(|(_, _, view)| view)));
+    if !shown.iter().any(|view| view.numbered) {
+        shown.insert(0, default_view());
+    }
+    let places = shown.iter().filter_map(|view| view.place.clone()).collect();
+    Views { shown, places, conflicted: BTreeMap::new() }
+}
+
+/// Only classes; of those that would answer everyone at the shared address, the oldest does.
+fn of_cluster(snapshot: &Snapshot, setting: &Setting) -> Views {
+    let mut classes = classes(snapshot);
+    classes.sort_by(|(_, one, _), (_, other, _)| one.cmp(other));
+    let places = classes.iter().filter_map(|(_, _, view)| view.place.clone()).collect();
+    classes.retain(|(_, _, view)| setting.serves(&view.name));
+    let holder = classes.iter().find(|(_, _, view)| view.numbered).map(|(_, rank, _)| rank.clone());
+    let (mut shown, mut conflicted) = (Vec::new(), BTreeMap::new());
+    for (id, rank, view) in classes {
+        match &holder {
+            Some(holder) if view.numbered && rank != *holder => drop(conflicted.insert(id, holder.clone())),
+            _ => shown.push(view),
+        }
+    }
+    Views { shown: sorted(shown), places, conflicted }
+}
+
+fn sorted(views: impl IntoIterator<Item = ViewInfo>) -> Vec<ViewInfo> {
+    let mut views: Vec<_> = views.into_iter().collect();
+    views.sort_by(|one, other| (!one.numbered, &one.name).cmp(&(!other.numbered, &other.name)));
     views
 }
 
@@ -81,18 +126,19 @@ fn regions(snapshot: &Snapshot, clusters: usize) -> Vec<Place> {
 }
 
 /// The embedded classes; of two clusters' classes with one name the first cluster's counts.
-fn classes(snapshot: &Snapshot) -> Vec<ViewInfo> {
-    let classes = snapshot.indexed(&Index::Classes).filter_map(|(_, id)| snapshot.entry(id));
-    let mut classes: Vec<_> = classes.collect();
-    classes.sort_by_key(|entry| &entry.key);
+fn classes(snapshot: &Snapshot) -> Vec<(Id, Rank, ViewInfo)> {
+    let members = snapshot.indexed(&Index::Classes);
+    let mut members: Vec<_> =
+        members.filter_map(|(rank, id)| Some((id, rank, snapshot.entry(id)?))).collect();
+    members.sort_by_key(|(_, _, entry)| &entry.key);
     let mut seen = BTreeSet::new();
-    let mut views = Vec::new();
-    for entry in classes {
+    let mut classes = Vec::new();
+    for (id, rank, entry) in members {
         let Some(Spec::DNSClass(spec)) = entry.object.as_ref().map(|object| &object.spec) else { continue };
         let name = &entry.key.reference.name;
         if let Some(embedded) = spec.embedded.as_ref().filter(|_| seen.insert(name.clone())) {
-            views.push(ViewInfo::class(name, embedded));
+            classes.push((id, rank.clone(), ViewInfo::class(name, embedded)));
         }
     }
-    views
+    classes
 }

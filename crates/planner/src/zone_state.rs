@@ -10,8 +10,10 @@ use smallvec::SmallVec;
 use crate::input::SavedSerial;
 use crate::place::Scope;
 use crate::resolve::{Set, Sets, add};
+use crate::serial::serial;
+use crate::setting::Numbering;
 use crate::snapshot::Id;
-use crate::zone_table::{Authority, Candidate, KnownSerial};
+use crate::zone_table::{Authority, Candidate};
 
 /// A name of a zone.
 #[derive(Debug, Default)]
@@ -203,6 +205,11 @@ impl ZoneState {
         entry_hash(&self.origin, Rtype::SOA, authority.ttl, &Rdata::soa(&soa(authority, 0)))
     }
 
+    /// The serial with the hash of the content that carries it.
+    pub(crate) fn saved_serial(&self) -> SavedSerial {
+        SavedSerial { serial: self.serial, hash: self.hash() }
+    }
+
     /// How many records there are, the SOA included and each counted once over all views.
     pub(crate) fn entry_count(&self) -> u64 {
         if self.soa.is_none() {
@@ -213,16 +220,24 @@ impl ZoneState {
         u64::try_from(below + self.entries).unwrap_or_default()
     }
 
-    /// Moves the serial if the content moved, and makes the SOA; tells whether the SOA is new.
-    pub(crate) fn renumber(&mut self, saved: &mut BTreeMap<Name, SavedSerial>, today: u32) -> bool {
+    /// Moves the serial if the content moved (or follows it, where somebody else moves it), and makes
+    /// the SOA; tells whether the SOA is new.
+    pub(crate) fn renumber(
+        &mut self,
+        saved: &mut BTreeMap<Name, SavedSerial>,
+        today: u32,
+        numbering: Numbering,
+    ) -> bool {
         let holder = self.holder.as_ref().filter(|holder| holder.unavailable.is_none());
         let Some(authority) = holder.and_then(|holder| holder.authority.clone()) else {
             return self.soa.take().is_some();
         };
         let hash = self.hash();
         let last = saved.get(&self.origin).copied();
-        let serial = next_serial(last, hash, authority.known_serial, today);
-        saved.insert(self.origin.clone(), SavedSerial { serial, hash });
+        let serial = serial(last, authority.known_serial, hash, today, numbering);
+        if numbering != Numbering::Followed {
+            saved.insert(self.origin.clone(), SavedSerial { serial, hash });
+        }
         self.serial = serial;
         let data = vec![Rdata::soa(&soa(&authority, serial))];
         let set = RecordSet::new(self.origin.clone(), Rtype::SOA, authority.ttl, data);
@@ -244,32 +259,6 @@ fn distinct_records(sets: &[Set]) -> usize {
 fn soa(authority: &Authority, serial: u32) -> Soa {
     let Authority { mname, rname, refresh, retry, expire, minimum, .. } = authority.clone();
     Soa { mname, rname, serial, refresh, retry, expire, minimum }
-}
-
-/// `max(YYYYMMDD00, last + 1)` when the hash moved, else the last (ERRATA 003). A zone file's own
-/// serial is followed where it is ahead.
-fn next_serial(last: Option<SavedSerial>, hash: u64, known: Option<KnownSerial>, today: u32) -> u32 {
-    let known_last = match known {
-        Some(KnownSerial::Past(serial)) => Some(serial),
-        _ => None,
-    };
-    let moved = match last {
-        Some(last) if last.hash == hash => last.serial,
-        Some(last) => later(last.serial.wrapping_add(1), today.wrapping_mul(100)),
-        None => known_last
-            .map_or(today.wrapping_mul(100), |serial| later(serial.wrapping_add(1), today.wrapping_mul(100))),
-    };
-    match (known, last) {
-        (Some(KnownSerial::AtLeast(serial)), None) => serial,
-        (Some(KnownSerial::AtLeast(serial)), Some(last)) if last.hash == hash => later(last.serial, serial),
-        (Some(KnownSerial::AtLeast(serial)), Some(last)) => later(last.serial.wrapping_add(1), serial),
-        _ => moved,
-    }
-}
-
-/// The later of two serials in the arithmetic of RFC 1982.
-fn later(one: u32, other: u32) -> u32 {
-    if (other.wrapping_sub(one) as i32) > 0 { other } else { one }
 }
 
 /// Mixes the place into an entry's hash, so that moving between views counts as a change.

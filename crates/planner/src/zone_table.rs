@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use api::Published;
 use api::kubizone::{Delegation, ZoneSpec};
 use dns::{Name, NameError, PackedZone, Pattern, Rtype};
 use rustc_hash::FxHashMap;
@@ -72,8 +73,8 @@ pub(crate) struct Authority {
 pub(crate) enum KnownSerial {
     /// Written by the user into a zone file: at least this.
     AtLeast(u32),
-    /// The last that was given out: past this.
-    Past(u32),
+    /// The last that a Zone's status published.
+    Published(Published),
 }
 
 /// A zone that would like to hold its origin.
@@ -121,7 +122,7 @@ impl Authority {
     pub(crate) fn of_object(
         spec: &ZoneSpec,
         origin: &Name,
-        last_serial: Option<u32>,
+        published: Option<Published>,
     ) -> Result<Authority, NameError> {
         let server = |text: &String| Name::parse_relative(text, origin);
         let name_servers = spec.name_servers.iter().map(server).collect::<Result<Vec<_>, _>>()?;
@@ -142,7 +143,7 @@ impl Authority {
             expire: spec.expire,
             minimum: spec.negative_response_cache,
             name_servers,
-            known_serial: last_serial.map(KnownSerial::Past),
+            known_serial: published.map(KnownSerial::Published),
         })
     }
 

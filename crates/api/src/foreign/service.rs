@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::meta::ForeignMetadata;
-use crate::object::{Body, Manifest};
+use crate::object::{Body, Manifest, Published};
 use crate::{Meta, Problem};
 
 const LOAD_BALANCER: &str = "LoadBalancer";
@@ -69,7 +69,7 @@ struct LoadBalancer {
 impl Manifest for ServiceManifest {
     type Body = Service;
 
-    fn open(self) -> (Meta, Service, Option<u32>) {
+    fn open(self) -> (Meta, Service, Option<Published>) {
         let service = Service {
             load_balancer: self.spec.and_then(|spec| spec.r#type).as_deref() == Some(LOAD_BALANCER),
             ingress: self

@@ -5,7 +5,7 @@ use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{Checks, MAX_TTL};
-use crate::object::{Body, Own, Serial};
+use crate::object::{Body, Own, Published, Publishes};
 use crate::pattern;
 use crate::status::{Condition, UNOBSERVED, first_sight};
 use crate::{DNSClassRef, Meta, Problem};
@@ -215,15 +215,18 @@ impl Default for ZoneStatus {
     }
 }
 
-/// The one thing of a Zone's status that is read: serials only go forward.
+/// The one thing of a Zone's status that is read, since serials only go forward: the last one, and
+/// the content that it stood for.
 #[derive(Deserialize)]
 pub(crate) struct LastSerial {
     serial: Option<u32>,
+    hash: Option<String>,
 }
 
-impl Serial for LastSerial {
-    fn serial(&self) -> Option<u32> {
-        self.serial
+impl Publishes for LastSerial {
+    fn published(&self) -> Option<Published> {
+        let hash = self.hash.as_deref().and_then(|hash| u64::from_str_radix(hash, 16).ok());
+        self.serial.map(|serial| Published { serial, hash })
     }
 }
 

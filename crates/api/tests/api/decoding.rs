@@ -1,6 +1,6 @@
 //! Decoding: strictness for our kinds, indulgence for others, defaults, secrets.
 
-use api::{Kind, Lookup, Object, Spec, decode, manifest};
+use api::{Kind, Lookup, Object, Published, Spec, decode, manifest};
 use rstest::rstest;
 use serde_json::json;
 
@@ -91,11 +91,12 @@ fn namespace_is_default_where_none_is_named_and_empty_for_cluster_scoped_kinds()
 fn only_the_serial_of_a_zones_status_is_read() {
     let zone = json!({
         "apiVersion": "kubi.zone/v1alpha1", "kind": "Zone", "metadata": {"name": "z", "namespace": "n"},
-        "spec": {"domainName": "example.org"}, "status": {"serial": 2025010203, "fqdn": 7, "whatever": []},
+        "spec": {"domainName": "example.org"}, "status": {"serial": 2025010203, "hash": "00000000000000ff", "fqdn": 7, "whatever": []},
     });
-    assert_eq!(decode(Kind::Zone, zone).unwrap().serial, Some(2_025_010_203));
+    let published = Published { serial: 2_025_010_203, hash: Some(255) };
+    assert_eq!(decode(Kind::Zone, zone).unwrap().published, Some(Box::new(published)));
     let identity = format!("{IDENTITY}status: {{phase: Nonsense, serial: 5}}\n");
-    assert_eq!(from_yaml(Kind::ClusterIdentity, &identity).unwrap().serial, None);
+    assert_eq!(from_yaml(Kind::ClusterIdentity, &identity).unwrap().published, None);
 }
 
 #[test]

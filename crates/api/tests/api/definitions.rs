@@ -14,8 +14,16 @@ fn crds() -> &'static [CustomResourceDefinition] {
     &CRDS
 }
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/crds")
+/// Where the definitions are kept as files: for people, and for the chart, which reads only its own folder.
+fn folders() -> [PathBuf; 2] {
+    ["crds", "chart/files/crds"]
+        .map(|folder| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(folder))
+}
+
+fn files(folder: &Path) -> BTreeMap<String, String> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    paths.map(|path| (name(&path), fs::read_to_string(&path).unwrap())).collect()
 }
 
 fn schema(crd: &CustomResourceDefinition) -> Value {
@@ -49,26 +57,21 @@ fn files_in_deploy_are_up_to_date() {
         .iter()
         .map(|crd| (format!("{}.yaml", crd.metadata.name.clone().unwrap()), crd_yaml(crd)))
         .collect();
-    if std::env::var_os("UPDATE").is_some() {
-        fs::create_dir_all(folder()).unwrap();
-        for (file, yaml) in &expected {
-            fs::write(folder().join(file), yaml).unwrap();
+    for folder in folders() {
+        if std::env::var_os("UPDATE").is_some() {
+            fs::create_dir_all(&folder).unwrap();
+            expected.iter().for_each(|(file, yaml)| fs::write(folder.join(file), yaml).unwrap());
         }
-    }
-    let actual: BTreeMap<String, String> = fs::read_dir(folder())
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .map(|path| {
-            (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(&path).unwrap())
-        })
-        .collect();
-    assert_eq!(
-        actual.keys().collect::<Vec<_>>(),
-        expected.keys().collect::<Vec<_>>(),
-        "deploy/crds has other files than there are kinds: run `cargo xtask crds` and delete what is left over"
-    );
-    for (file, yaml) in expected {
-        assert!(actual[&file] == yaml, "deploy/crds/{file} is stale: run `cargo xtask crds`");
+        let actual = files(&folder);
+        assert_eq!(
+            actual.keys().collect::<Vec<_>>(),
+            expected.keys().collect::<Vec<_>>(),
+            "{} has other files than there are kinds: run `cargo xtask crds` and delete what is left over",
+            folder.display()
+        );
+        for (file, yaml) in &expected {
+            assert!(actual[file] == *yaml, "{}/{file} is stale: run `cargo xtask crds`", folder.display());
+        }
     }
 }
 

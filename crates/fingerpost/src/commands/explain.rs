@@ -12,6 +12,7 @@ use crate::render::{self, Palette};
 pub(super) fn run(arguments: &ExplainArguments, palette: Palette) -> Result<Ending> {
     let explanation = match &arguments.url {
         Some(url) => fetch(url, arguments)?,
+        None if arguments.kube => of_cluster(arguments)?,
         None => read(arguments)?,
     };
     print(&match arguments.output {
@@ -26,6 +27,12 @@ fn read(arguments: &ExplainArguments) -> Result<Explanation> {
     report(&planned.problems);
     let zones = instance::zones(&planned.planner);
     Ok(explanation::explain(&planned.planner, |view| zones.get(view), &question(arguments))?)
+}
+
+fn of_cluster(arguments: &ExplainArguments) -> Result<Explanation> {
+    let planner = planned::explainable(&arguments.cluster, planned::current_date())?;
+    let zones = instance::zones(&planner);
+    Ok(explanation::explain(&planner, |view| zones.get(view), &question(arguments))?)
 }
 
 fn question(arguments: &ExplainArguments) -> Question {

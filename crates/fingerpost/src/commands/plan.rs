@@ -6,11 +6,14 @@ use planner::document::{Difference, Document, diff};
 
 use super::{Ending, print, report};
 use crate::cli::{PlanArguments, PlanOutput};
-use crate::planned::{self, Planned};
+use crate::planned::{self, ClusterPlan, Planned};
 use crate::render::{self, Palette};
 
 pub(super) fn run(arguments: &PlanArguments, palette: Palette) -> Result<Ending> {
     let date = arguments.date.unwrap_or_else(planned::current_date);
+    if arguments.kube {
+        return of_cluster(arguments, date, palette);
+    }
     let before = match &arguments.against[..] {
         [] => None,
         against => Some(planned::document(against, date).context("--against")?),
@@ -22,6 +25,19 @@ pub(super) fn run(arguments: &PlanArguments, palette: Palette) -> Result<Ending>
         _ if !whole => Ending::Failed,
         Some(differences) if !differences.is_empty() => Ending::Different,
         _ => Ending::Good,
+    })
+}
+
+/// What the operator would change in a cluster, as it stands or with folders applied to it.
+fn of_cluster(arguments: &PlanArguments, date: Date, palette: Palette) -> Result<Ending> {
+    let planned = ClusterPlan::read(&arguments.cluster, &arguments.folders.folders, date)?;
+    report(&planned.problems);
+    let differences = diff(&planned.held, &planned.plan);
+    print(&text(&planned.plan, Some(&differences), arguments.output, palette)?)?;
+    Ok(match differences.is_empty() {
+        _ if planned.is_partial() => Ending::Failed,
+        true => Ending::Good,
+        false => Ending::Different,
     })
 }
 

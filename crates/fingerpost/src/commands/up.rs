@@ -7,11 +7,9 @@
 //! ```
 
 mod banner;
-mod keeper;
 mod notices;
 mod progress;
 mod samples;
-mod signals;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,14 +17,16 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use jiff::civil::Date;
-use planner::{Change, Delta};
+use planner::{Change, Delta, Planner};
 use server::Endpoint;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::Ending;
-use crate::cli::UpArguments;
+use super::signals::Signals;
+use super::{Ending, logging};
+use crate::cli::{LogFormat, UpArguments};
 use crate::http;
+use crate::instance::keeper::Keeper;
 use crate::instance::listeners::Listeners;
 use crate::instance::ports::{Ports, Slot};
 use crate::instance::{Instance, guarded, saved};
@@ -34,9 +34,7 @@ use crate::planned;
 use crate::render::Palette;
 use crate::source::{ClusterFolders, Pace, Reading, Source, Watch};
 use crate::state::{StateDir, StateError, default_location};
-use keeper::Keeper;
 use notices::Notices;
-use signals::Signals;
 
 /// How often it is tried again to open an address that could not be opened.
 const RETRY: Duration = Duration::from_secs(5);
@@ -44,9 +42,7 @@ const RETRY: Duration = Duration::from_secs(5);
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 pub(super) fn run(arguments: &UpArguments, palette: Palette) -> Result<Ending> {
-    // Logging can be set up once; where it is already, that one does.
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into());
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    logging::start("warn", LogFormat::Text);
     let runtime = Runtime::new().context("cannot start")?;
     let ending = runtime.block_on(serve(arguments, palette));
     runtime.shutdown_timeout(LAST_WAIT);
@@ -60,7 +56,7 @@ async fn serve(arguments: &UpArguments, palette: Palette) -> Result<Ending> {
     let http_address = page.local_addr()?;
     let state = open_state(arguments, &clusters)?;
     let mut up = Up::open(arguments, clusters, state, palette).await?;
-    let http = http::serve(page, up.instance.clone());
+    let http = http::serve(page, http::pages(up.instance.clone()));
     let read = up.start();
     let started = tokio::select! {
         started = read => Some(started?),
@@ -119,7 +115,8 @@ impl Up {
     ) -> Result<Up> {
         let kept = state.as_ref().map(|state| state.load_zones()).unwrap_or_default();
         require_folders(&clusters, !kept.is_empty())?;
-        let instance = Arc::new(Instance::new(clusters.iter().map(|cluster| cluster.name.clone()).collect()));
+        let names: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
+        let instance = Arc::new(Instance::new(move || Planner::new(names.clone())));
         let mut up = Up {
             keeper: state.clone().map(|state| Keeper::new(state, instance.clone())),
             instance,

@@ -1,7 +1,6 @@
 //! Counters in the text form that Prometheus reads.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -21,21 +20,27 @@ use crate::instance::{Facts, Instance};
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub(super) async fn metrics(State(instance): Shared) -> Response {
-    match tokio::task::block_in_place(|| text(&instance)) {
-        Ok(text) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response(),
+    let mut registry = Registry::default();
+    tokio::task::block_in_place(|| register(&mut registry, &instance));
+    response(&registry)
+}
+
+/// Everything in a registry, as a page.
+pub fn response(registry: &Registry) -> Response {
+    let mut text = String::new();
+    match encode(&mut text, registry) {
+        Ok(()) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }
 }
 
-fn text(instance: &Instance) -> Result<String, fmt::Error> {
-    let mut registry = Registry::with_prefix("fingerpost");
+/// What an instance has to count.
+pub fn register(registry: &mut Registry, instance: &Instance) {
+    let registry = registry.sub_registry_with_prefix("fingerpost");
     let facts = instance.facts().clone();
-    add_answers(&mut registry, &facts.listeners, &instance.views.load());
-    add_plan(&mut registry, instance);
-    add_facts(&mut registry, &facts, instance.is_ready());
-    let mut text = String::new();
-    encode(&mut text, &registry)?;
-    Ok(text)
+    add_answers(registry, &facts.listeners, &instance.views.load());
+    add_plan(registry, instance);
+    add_facts(registry, &facts, instance.is_ready());
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]

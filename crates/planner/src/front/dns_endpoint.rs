@@ -8,7 +8,7 @@ use api::Object;
 use api::foreign::{DNSEndpointSpec, Endpoint};
 use dns::{Name, Rdata, RecordSet, Rtype};
 
-use crate::children::{CONTROLLER_ANNOTATIONS, MANAGED_BY, MANAGER};
+use crate::marks::{CONTROLLER_ANNOTATIONS, CONTROLLER_LABEL, MANAGED_BY, MANAGER};
 use crate::output::{Claim, Outcome, Output};
 use crate::place::Scope;
 use crate::rank::Rank;
@@ -33,7 +33,7 @@ pub(crate) enum EndpointProblem {
 }
 
 pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &DNSEndpointSpec) -> Output {
-    let mut outcome = EndpointOutcome { ours: is_ours(object), ..EndpointOutcome::default() };
+    let mut outcome = EndpointOutcome { ours: is_own_child(object), ..EndpointOutcome::default() };
     let mut output = Output::new(Outcome::Silent);
     if !outcome.ours {
         match scope(view, object) {
@@ -52,8 +52,8 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &DNSEndpointSpec)
     output
 }
 
-/// Our own children come back to us through the source; the plan already has them.
-pub(crate) fn is_ours(object: &Object) -> bool {
+/// Whether an object is a child of ours that comes back to us: the plan already has what it says.
+pub fn is_own_child(object: &Object) -> bool {
     let managed = object.meta.labels.get(MANAGED_BY).is_some_and(|manager| manager == MANAGER);
     managed && object.meta.owners.iter().any(|owner| owner.api_version.starts_with("routing.router.io/"))
 }
@@ -61,7 +61,7 @@ pub(crate) fn is_ours(object: &Object) -> bool {
 /// Where an endpoint goes: to its controller's place, or everywhere when it names none.
 fn scope(view: &View<'_>, object: &Object) -> Result<Scope, Box<str>> {
     let annotated = CONTROLLER_ANNOTATIONS.iter().find_map(|key| object.meta.annotations.get(*key));
-    let Some(name) = annotated.or_else(|| object.meta.labels.get("router.io/controller")) else {
+    let Some(name) = annotated.or_else(|| object.meta.labels.get(CONTROLLER_LABEL)) else {
         return Ok(Scope::Everywhere);
     };
     let mut controllers = view.controllers().unwrap_or_default().iter();

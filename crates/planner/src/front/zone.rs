@@ -106,7 +106,10 @@ pub(crate) fn candidate(
         ttl: Some(spec.ttl),
         permissions: Some(Permissions::new(&object.meta.namespace, &spec.delegations, origin)),
     };
-    Some(Candidate::of_object(zone, Authority::of_object(spec, origin, object.serial).ok()?))
+    Some(Candidate::of_object(
+        zone,
+        Authority::of_object(spec, origin, object.published.as_deref().copied()).ok()?,
+    ))
 }
 
 pub(crate) fn evaluate(view: &View<'_>, id: Id, object: &Object, spec: &ZoneSpec) -> Output {

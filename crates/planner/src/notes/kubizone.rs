@@ -6,10 +6,10 @@ use crate::front::record::{RecordOutcome, RecordState};
 use crate::front::zone::ZoneOutcome;
 use crate::note::Note;
 use crate::planner::Planner;
-use crate::snapshot::Id;
+use crate::snapshot::{Entry, Id};
 use crate::zone_table::Standing;
 
-pub(crate) fn zone(outcome: &ZoneOutcome) -> Vec<Note> {
+pub(crate) fn zone(planner: &Planner, entry: &Entry, outcome: &ZoneOutcome) -> Vec<Note> {
     match &outcome.standing {
         Standing::ParentMissing(parent) => {
             let message = format!("there is no Zone {parent}, to which spec.zoneRef refers; create it");
@@ -32,7 +32,7 @@ pub(crate) fn zone(outcome: &ZoneOutcome) -> Vec<Note> {
     if outcome.reference_refused {
         return refused(outcome);
     }
-    let mut notes = vec![served(outcome)];
+    let mut notes = vec![served(planner, entry, outcome)];
     notes.extend(delegated(outcome));
     notes
 }
@@ -46,12 +46,20 @@ fn refused(outcome: &ZoneOutcome) -> Vec<Note> {
     Note::stalled("NotDelegated", message)
 }
 
-fn served(outcome: &ZoneOutcome) -> Note {
-    match &outcome.missing_class {
+fn served(planner: &Planner, entry: &Entry, outcome: &ZoneOutcome) -> Note {
+    if let Some(class) = &outcome.missing_class {
+        let message = format!("there is no DNSClass {class} to publish the zone; create it");
+        return Note::waiting("DNSClassNotFound", message);
+    }
+    let class = match entry.object.as_ref().map(|object| &object.spec) {
+        Some(Spec::Zone(spec)) => spec.dns_class_ref.as_ref().map(|class| &*class.name),
+        _ => None,
+    };
+    match class.and_then(|class| Some((class, planner.holder_of_view(entry.key.cluster, class)?))) {
         None => Note::ready("Served", "Zone is served"),
-        Some(class) => {
-            let message = format!("there is no DNSClass {class} to publish the zone; create it");
-            Note::waiting("DNSClassNotFound", message)
+        Some((class, holder)) => {
+            let message = format!("DNSClass {class} has no view: DNSClass {holder} answers in its place");
+            Note::waiting("DNSClassConflicted", message)
         }
     }
 }

@@ -225,7 +225,14 @@ fn published(planner: &Planner, id: Id) -> Option<Note> {
     let (mut controllers, mut classes) = (Vec::new(), Vec::new());
     for seed in output.children.iter().filter(|seed| !lost(seed)) {
         match &output.claims.get(usize::from(seed.first))?.scope {
-            Scope::At(Place::Class(class)) if seed.embedded => classes.push(class.to_string()),
+            Scope::At(Place::Class(class)) if seed.embedded => {
+                match planner.holder_of_view(evaluated.rank.cluster, class) {
+                    None => classes.push(class.to_string()),
+                    Some(_) => {
+                        controllers.push(format!("{} (DNSClass {class} has no view)", seed.controller))
+                    }
+                }
+            }
             _ => controllers.push(seed.controller.to_string()),
         }
     }

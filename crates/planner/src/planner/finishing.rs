@@ -3,18 +3,19 @@
 use super::{Planner, Work};
 use crate::children::{ChildRef, Made};
 use crate::delta::{ChangeKind, Delta};
+use crate::setting::Numbering;
 use crate::snapshot::Id;
 use crate::zone_table::{Candidate, Source};
 
 impl Planner {
     pub(super) fn renumber(&mut self, work: &mut Work) {
-        let today = self.snapshot.today;
+        let (today, numbering) = (self.snapshot.today, Numbering::of(&self.setting, self.leads));
         let all = 0..self.zones.len() as u32;
         let touched: Vec<u32> =
             if work.renumber_all { all.collect() } else { work.zones.iter().copied().collect() };
         for number in touched {
             let state = &mut self.zones[number as usize];
-            if state.renumber(&mut self.snapshot.serials, today) {
+            if state.renumber(&mut self.snapshot.serials, today, numbering) {
                 work.delta.zones.push(state.origin.clone());
             }
             if let Some(Candidate { zone, .. }) = &state.holder
@@ -45,6 +46,7 @@ impl Planner {
             }
         }
         merge_moves(&mut work.delta.children);
+        self.take_outcomes(&mut work);
         let ids = work.statuses.take();
         work.delta.statuses.extend(ids.into_iter().filter_map(|id| self.reference(id)));
         for id in &work.gone {
@@ -52,6 +54,22 @@ impl Planner {
             self.snapshot.release(*id);
         }
         work.delta
+    }
+
+    /// Keeps why children could not be applied, as long as they are planned.
+    fn take_outcomes(&mut self, work: &mut Work) {
+        if !self.failures.is_empty() {
+            let gone = work.delta.children.iter().filter(|(_, kind)| *kind == ChangeKind::Removed);
+            gone.for_each(|(child, _)| drop(self.failures.remove(child)));
+        }
+        for (child, failure) in std::mem::take(&mut work.outcomes) {
+            let Some(maker) = self.maker_of(&child) else { continue };
+            work.statuses.insert(maker);
+            match failure {
+                Some(failure) => drop(self.failures.insert(child, failure)),
+                None => drop(self.failures.remove(&child)),
+            }
+        }
     }
 
     fn make_children(&mut self, id: Id, delta: &mut Delta) {
@@ -70,6 +88,7 @@ impl Planner {
         let gone = |one: &&Made| !now.iter().any(|made| made.child == one.child);
         let gone: Vec<ChildRef> = before.iter().filter(gone).map(|one| one.child.clone()).collect();
         delta.children.extend(gone.into_iter().map(|child| (child, ChangeKind::Removed)));
+        self.move_renamed(id, &before, &now);
         if !now.is_empty() {
             self.made.insert(id, now);
         }

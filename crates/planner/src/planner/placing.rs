@@ -14,7 +14,7 @@ use crate::place::Scope;
 use crate::rank::Rank;
 use crate::snapshot::Id;
 use crate::view::View;
-use crate::views::views;
+use crate::views::Views;
 use crate::zone_table::{Candidate, Source, Standing, Zone};
 
 impl Planner {
@@ -175,11 +175,25 @@ impl Planner {
         if !work.views {
             return;
         }
-        let now = views(&self.snapshot, self.clusters.len());
-        if now != self.views {
-            self.views = now;
-            work.delta.views = true;
+        let now = Views::of(&self.snapshot, self.clusters.len(), &self.setting);
+        let before = std::mem::replace(&mut self.views, now);
+        work.delta.views = before.shown != self.views.shown;
+        if before.places != self.views.places {
             work.nodes.extend(self.mixed.iter().cloned());
+        }
+        self.tell_of_conflicts(&before, work);
+    }
+
+    /// A class that loses or gets its view says so, and so do those that are delivered by it.
+    fn tell_of_conflicts(&self, before: &Views, work: &mut Work) {
+        let now = &self.views.conflicted;
+        for id in before.conflicted.keys().chain(now.keys()) {
+            if before.conflicted.get(id) == now.get(id) {
+                continue;
+            }
+            let Some(entry) = self.snapshot.entry(*id) else { continue };
+            work.statuses.insert(*id);
+            work.statuses.extend(self.ledger.readers(&Fact::Object(entry.key.clone())).map(Reader::id));
         }
     }
 }

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::{LostClaim, Planner, Work};
 use crate::delta::RecordChange;
 use crate::output::Claim;
-use crate::place::{Place, Scope};
+use crate::place::Scope;
 use crate::rank::Rank;
 use crate::resolve::{Contender, Loss, Set, Sets, resolve};
 use crate::snapshot::Id;
@@ -66,8 +66,7 @@ impl Planner {
             owners.push((*id, *number));
         }
         contenders.extend(base.iter().map(|(rank, claim)| Contender { rank, claim }));
-        let places = if contenders.len() > 1 { self.places() } else { Vec::new() };
-        let (sets, lost) = resolve(&contenders, &places);
+        let (sets, lost) = resolve(&contenders, &self.views.places);
         let everywhere = contenders.iter().filter(|one| one.claim.scope == Scope::Everywhere).count();
         let is_mixed = everywhere > 0 && everywhere < contenders.len();
         let loss = |Loss { contender, place, holder }| {
@@ -76,10 +75,6 @@ impl Planner {
         };
         let losses = lost.into_iter().filter_map(loss).collect();
         Decided { sets, losses, is_mixed }
-    }
-
-    fn places(&self) -> Vec<Place> {
-        self.views.iter().filter_map(|view| view.place.clone()).collect()
     }
 
     fn note_mixed(&mut self, zone: u32, name: &Name, is_mixed: bool) {

@@ -14,11 +14,14 @@ pub(crate) struct Dump {
     children: BTreeMap<String, String>,
     statuses: BTreeMap<String, String>,
     files: String,
+    /// No delta tells of these: who follows the nodes can count them.
+    counts: String,
 }
 
 pub(crate) fn dump(planner: &Planner) -> Dump {
     let mut dump = Dump { views: format!("{:?}", planner.views()), ..Dump::default() };
     dump.files = format!("{:?}", planner.file_notes());
+    dump.counts = counts(planner);
     for zone in planner.zones() {
         dump.zones.insert(zone.origin.to_string(), zone_text(planner, &zone.origin));
         for name in planner.nodes(&zone.origin) {
@@ -28,7 +31,15 @@ pub(crate) fn dump(planner: &Planner) -> Dump {
             );
         }
     }
+    let mut of_objects = Vec::new();
+    for (cluster, reference) in planner.objects() {
+        of_objects
+            .extend(planner.children_of_object(cluster, &reference).into_iter().map(|(child, _)| child));
+    }
+    of_objects.sort();
+    assert_eq!(planner.children(), of_objects, "every child is some object's");
     for child in planner.children() {
+        assert!(planner.is_planned(&child));
         dump.children.insert(format!("{child:?}"), planner.child(&child).unwrap().to_string());
     }
     for (cluster, reference) in planner.objects() {
@@ -41,10 +52,12 @@ pub(crate) fn dump(planner: &Planner) -> Dump {
 fn zone_text(planner: &Planner, origin: &dns::Name) -> String {
     let Some(zone) = planner.zone(origin) else { return String::new() };
     let base = zone.base.as_ref().map(|base| base.content_hash());
-    format!(
-        "{:?} {:?} {:?} {:?} {} {}",
-        zone.soa, base, zone.scope, zone.unavailable, zone.entry_count, zone.source
-    )
+    format!("{:?} {:?} {:?} {:?} {}", zone.soa, base, zone.scope, zone.unavailable, zone.source)
+}
+
+fn counts(planner: &Planner) -> String {
+    let zones = planner.zones().into_iter();
+    zones.map(|zone| format!("{} {} {:x}; ", zone.origin, zone.entry_count, zone.hash)).collect()
 }
 
 impl Dump {
@@ -54,6 +67,7 @@ impl Dump {
             self.views = format!("{:?}", planner.views());
         }
         self.files = format!("{:?}", planner.file_notes());
+        self.counts = counts(planner);
         for origin in &delta.zones {
             match planner.zone(origin) {
                 Some(_) => drop(self.zones.insert(origin.to_string(), zone_text(planner, origin))),
@@ -72,7 +86,10 @@ impl Dump {
         for (child, kind) in &delta.children {
             let key = format!("{child:?}");
             match kind {
-                ChangeKind::Removed => drop(self.children.remove(&key)),
+                ChangeKind::Removed => {
+                    assert!(!planner.is_planned(child) && planner.child(child).is_none());
+                    self.children.remove(&key);
+                }
                 _ => drop(self.children.insert(key, planner.child(child).unwrap().to_string())),
             }
         }
@@ -93,7 +110,12 @@ impl Dump {
     /// The first places where two dumps differ.
     pub(crate) fn differences(&self, other: &Dump) -> String {
         let mut out = String::new();
-        for (what, one, two) in [("views", &self.views, &other.views), ("files", &self.files, &other.files)] {
+        let texts = [
+            ("views", &self.views, &other.views),
+            ("files", &self.files, &other.files),
+            ("counts", &self.counts, &other.counts),
+        ];
+        for (what, one, two) in texts {
             if one != two {
                 writeln!(out, "{what}:\n  {one}\n  {two}").unwrap();
             }

@@ -4,10 +4,13 @@ use proptest::prelude::*;
 
 use super::dump::{Dump, dump};
 use super::world::{Model, Step};
-use crate::{Change, Planner};
+use crate::{Change, Planner, Setting};
 
-fn planner() -> Planner {
-    let mut planner = Planner::new(vec!["west".to_owned(), "north".to_owned()]);
+fn planner(setting: &Setting) -> Planner {
+    let mut planner = match setting {
+        Setting::Folders => Planner::new(vec!["west".to_owned(), "north".to_owned()]),
+        setting => Planner::in_cluster("west".to_owned(), setting.clone()),
+    };
     // Room for one host or two, so that routes are turned away and let in again all the time.
     planner.host_limit = 60;
     planner.apply(vec![Change::Today(20260102)]);
@@ -22,17 +25,23 @@ fn steps() -> impl Strategy<Value = Vec<Vec<Step>>> {
 }
 
 /// Drives a sequence of batches through one planner and compares it with a fresh one at the end.
-fn check(batches: &[Vec<Step>]) -> Result<(), TestCaseError> {
-    let (mut model, mut running) = (Model::default(), planner());
+fn check(setting: &Setting, batches: &[Vec<Step>]) -> Result<(), TestCaseError> {
+    let clusters = if *setting == Setting::Folders { 2 } else { 1 };
+    let (mut model, mut running) = (Model::new(clusters), planner(setting));
     let mut followed = dump(&running);
+    // The lease comes and goes; where there is none to hold, that means nothing.
+    let leads = |batch: &[Step]| Change::Leading(batch.len() != 3);
     for batch in batches {
-        let changes = batch.iter().map(|step| model.step(*step)).collect();
-        let delta = running.apply(changes);
+        let outcome = model.outcome(&running, batch);
+        let changes = batch.iter().map(|step| model.step(*step));
+        let delta = running.apply(changes.chain([leads(batch)]).chain(outcome).collect());
+        model.forget_outcomes(|child| !running.is_planned(child));
         followed.follow(&running, &delta);
     }
-    let mut fresh = planner();
+    let mut fresh = planner(setting);
     let serials = running.serials().into_iter().map(|(origin, saved)| Change::Serial(origin, saved));
-    fresh.apply(serials.chain(model.everything()).collect());
+    let lease = batches.last().map(|batch| leads(batch));
+    fresh.apply(lease.into_iter().chain(serials).chain(model.everything()).collect());
     same("the running plan and the plan from nothing", &dump(&running), &dump(&fresh))?;
     same("the plan as followed by deltas and as it stands", &followed, &dump(&running))
 }
@@ -47,6 +56,21 @@ proptest! {
 
     #[test]
     fn the_incremental_plan_equals_the_full_plan(batches in steps()) {
-        check(&batches)?;
+        check(&Setting::Folders, &batches)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_incremental_plan_equals_the_full_plan_in_an_operator(batches in steps()) {
+        check(&Setting::Operator, &batches)?;
+    }
+
+    #[test]
+    fn the_incremental_plan_equals_the_full_plan_in_a_server(batches in steps(), some in any::<bool>()) {
+        let classes = if some { vec!["two".to_owned(), "three".to_owned()] } else { Vec::new() };
+        check(&Setting::Server { classes }, &batches)?;
     }
 }

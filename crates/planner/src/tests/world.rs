@@ -8,7 +8,7 @@ use dns::{Name, PackedZone, read_zone};
 use serde_json::{Value, json};
 
 use crate::facts::ObjectKey;
-use crate::{Change, ClusterId, FileNote, ObjectRef};
+use crate::{Change, ChildRef, ClusterId, FileNote, ObjectRef, Planner};
 
 /// One thing that happens, by numbers that shrink well.
 #[derive(Clone, Copy, Debug)]
@@ -21,20 +21,26 @@ pub(crate) struct Step {
 }
 
 /// What a source would know after some steps: enough to plan from nothing.
-#[derive(Default)]
 pub(crate) struct Model {
+    clusters: u8,
     valid: BTreeMap<ObjectKey, Arc<Object>>,
     trouble: BTreeMap<ObjectKey, Change>,
     files: BTreeMap<(ClusterId, Arc<str>), FileHistory>,
+    failures: BTreeMap<ChildRef, String>,
 }
 
 /// A file's last good content and what is wrong with it now.
 type FileHistory = (Option<Change>, Option<Change>);
 
 impl Model {
+    pub(crate) fn new(clusters: u8) -> Model {
+        let (valid, trouble, files, failures) = Default::default();
+        Model { clusters, valid, trouble, files, failures }
+    }
+
     /// Takes a step and gives the change that a source would report.
     pub(crate) fn step(&mut self, step: Step) -> Change {
-        let cluster = ClusterId(u16::from(step.cluster % 2));
+        let cluster = ClusterId(u16::from(step.cluster % self.clusters));
         if step.kind % 12 == 11 {
             return self.file_step(cluster, step);
         }
@@ -68,6 +74,24 @@ impl Model {
         }
     }
 
+    /// What an actuator would say about one of the children that there are: that it could not be
+    /// applied, or can be again.
+    pub(crate) fn outcome(&mut self, planner: &Planner, batch: &[Step]) -> Option<Change> {
+        let Step { shape, what, .. } = batch.first()?;
+        let children = planner.children();
+        let child = children.get(usize::from(*what) % children.len().max(1))?.clone();
+        let failure = (shape % 4 != 0).then(|| format!("failure {shape}"));
+        match &failure {
+            Some(failure) => drop(self.failures.insert(child.clone(), failure.clone())),
+            None => drop(self.failures.remove(&child)),
+        }
+        Some(Change::ChildOutcome(child, failure))
+    }
+
+    pub(crate) fn forget_outcomes(&mut self, is_gone: impl Fn(&ChildRef) -> bool) {
+        self.failures.retain(|child, _| !is_gone(child));
+    }
+
     fn file_step(&mut self, cluster: ClusterId, step: Step) -> Change {
         let path: Arc<str> = Arc::from(["example.org.zone", "other.zone"][usize::from(step.which % 2)]);
         let key = (cluster, path.clone());
@@ -95,7 +119,10 @@ impl Model {
     pub(crate) fn everything(&self) -> Vec<Change> {
         let valid = self.valid.iter().map(|(key, object)| Change::Put(key.cluster, object.clone()));
         let files = self.files.values().flat_map(|(good, bad)| good.iter().chain(bad)).cloned();
-        valid.chain(self.trouble.values().cloned()).chain(files).collect()
+        let failures = self.failures.iter();
+        let failures =
+            failures.map(|(child, failure)| Change::ChildOutcome(child.clone(), Some(failure.clone())));
+        valid.chain(self.trouble.values().cloned()).chain(files).chain(failures).collect()
     }
 }
 
@@ -195,6 +222,8 @@ fn manifest(step: Step) -> Value {
         Kind::Zone => zone_spec(shape),
         Kind::Record => record_spec(shape),
         Kind::DNSEndpoint => {
+            // A name that a route's child would have: the route's gets a hash.
+            metadata["name"] = json!(pick(&["one-dns-weu", "two-dns-neu", "three"], which / 2));
             if shape % 2 == 0 {
                 metadata["annotations"] = json!({ "external-dns.alpha.kubernetes.io/controller": pick(&["dns-weu", "dns-frc", "dns-x"], shape / 2) });
             }
@@ -213,7 +242,12 @@ fn manifest(step: Step) -> Value {
             }
         }
     };
-    json!({ "apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": metadata, "spec": spec })
+    let mut manifest =
+        json!({ "apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": metadata, "spec": spec });
+    if kind == Kind::Zone && shape.is_multiple_of(3) {
+        manifest["status"] = json!({ "serial": 2026010100 + u32::from(shape), "hash": "00000000000000ff" });
+    }
+    manifest
 }
 
 fn zone_spec(shape: u8) -> Value {

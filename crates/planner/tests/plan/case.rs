@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use api::{Kind, Lookup, Object, Problem};
-use planner::{Change, ClusterId, FileNote, ObjectRef, Planner, SavedSerial};
+use planner::{Change, ChildKind, ChildRef, ClusterId, FileNote, ObjectRef, Planner, SavedSerial, Setting};
 use serde_json::Value;
 
 /// The date of a case that names none.
@@ -16,7 +16,8 @@ const TODAY: u32 = 20_260_101;
 pub(crate) struct Case {
     pub(crate) name: String,
     folder: PathBuf,
-    pub(crate) clusters: Vec<String>,
+    clusters: Vec<String>,
+    setting: Setting,
     /// The changes of the world itself, then those of each step.
     pub(crate) steps: Vec<Vec<Change>>,
 }
@@ -51,7 +52,8 @@ impl Case {
         world.extend(changes(&folder, &clusters));
         let steps = entries(&folder.join("steps"));
         let steps = std::iter::once(world).chain(steps.iter().map(|step| changes(step, &clusters))).collect();
-        Case { name: file_name(&folder), folder, clusters, steps }
+        let setting = setting(&fs::read_to_string(folder.join("setting")).unwrap_or_default());
+        Case { name: file_name(&folder), folder, clusters, setting, steps }
     }
 
     /// The DNSEndpoints that the case ever had, sorted.
@@ -69,9 +71,17 @@ impl Case {
         endpoints
     }
 
+    /// A planner that knows nothing of the case yet.
+    pub(crate) fn knowing_nothing(&self) -> Planner {
+        match &self.setting {
+            Setting::Folders => Planner::new(self.clusters.clone()),
+            setting => Planner::in_cluster(self.clusters[0].clone(), setting.clone()),
+        }
+    }
+
     /// The plan after the last step.
     pub(crate) fn planner(&self) -> Planner {
-        let mut planner = Planner::new(self.clusters.clone());
+        let mut planner = self.knowing_nothing();
         for step in &self.steps {
             planner.apply(step.clone());
         }
@@ -91,6 +101,17 @@ impl Case {
             return None;
         }
         Some(format!("{name} differs:\n{}", difference(&recorded, text)))
+    }
+}
+
+fn setting(text: &str) -> Setting {
+    match text.split_whitespace().collect::<Vec<_>>().as_slice() {
+        [] => Setting::Folders,
+        ["operator"] => Setting::Operator,
+        ["server", classes @ ..] => {
+            Setting::Server { classes: classes.iter().map(|class| (*class).to_owned()).collect() }
+        }
+        _ => panic!("no such setting: {text}"),
     }
 }
 
@@ -163,6 +184,11 @@ fn directive(cluster: ClusterId, word: &str, rest: &str) -> Vec<Change> {
         "with" => file_changes(cluster, &testdata().join(rest)),
         "delete" => vec![Change::Delete(cluster, reference(rest))],
         "delete file" => vec![Change::DeleteFile(cluster, rest.into())],
+        "failed" => {
+            let (child, failure) = rest.split_once(": ").unwrap();
+            vec![Change::ChildOutcome(endpoint(cluster, child), Some(failure.to_owned()))]
+        }
+        "applied" => vec![Change::ChildOutcome(endpoint(cluster, rest), None)],
         "today" => vec![Change::Today(rest.parse().unwrap())],
         "serial" => {
             let parts: Vec<_> = rest.split(' ').collect();
@@ -172,6 +198,11 @@ fn directive(cluster: ClusterId, word: &str, rest: &str) -> Vec<Change> {
         }
         _ => Vec::new(),
     }
+}
+
+fn endpoint(cluster: ClusterId, text: &str) -> ChildRef {
+    let (namespace, name) = text.split_once('/').unwrap();
+    ChildRef { cluster, kind: ChildKind::DNSEndpoint, namespace: namespace.into(), name: name.into() }
 }
 
 fn reference(text: &str) -> ObjectRef {
@@ -236,13 +267,22 @@ fn object(cluster: ClusterId, document: &str) -> Option<Change> {
     })
 }
 
-/// Changes by what they are about, each with its history.
+/// Changes by what they are about, each with its history; what becomes of children aside.
 pub(crate) fn histories(steps: &[Vec<Change>]) -> Vec<Vec<Change>> {
     let mut histories: BTreeMap<(u16, String), Vec<Change>> = BTreeMap::new();
-    for change in steps.iter().flatten() {
+    for change in steps.iter().flatten().filter(|change| !is_outcome(change)) {
         histories.entry(subject(change)).or_default().push(change.clone());
     }
     histories.into_values().collect()
+}
+
+/// What became of children, which is told after they are planned.
+pub(crate) fn outcomes(steps: &[Vec<Change>]) -> Vec<Change> {
+    steps.iter().flatten().filter(|change| is_outcome(change)).cloned().collect()
+}
+
+fn is_outcome(change: &Change) -> bool {
+    matches!(change, Change::ChildOutcome(..))
 }
 
 fn subject(change: &Change) -> (u16, String) {
@@ -256,6 +296,8 @@ fn subject(change: &Change) -> (u16, String) {
         | Change::BrokenFile(cluster, path, ..)
         | Change::DeleteFile(cluster, path) => (cluster.0, format!("file {path}")),
         Change::Serial(origin, _) => (0, format!("serial {origin}")),
+        Change::ChildOutcome(child, _) => (child.cluster.0, format!("outcome {child:?}")),
+        Change::Leading(_) => (0, "leading".to_owned()),
         Change::Today(_) => (0, "today".to_owned()),
     }
 }

@@ -6,7 +6,7 @@ use dns::Name;
 use planner::{ChangeKind, ChildKind, ChildRef, ClusterId, Delta, ObjectRef, Planner, Scope};
 use serde_json::Value;
 
-use crate::case::{Case, histories};
+use crate::case::{Case, histories, outcomes};
 use crate::print;
 
 /// The ways of feeding that end in another plan than the steps do.
@@ -14,11 +14,12 @@ pub(crate) fn order_matters(case: &Case) -> Vec<String> {
     let endpoints = case.endpoints();
     let expected = lasting(&case.planner(), &endpoints);
     let one_by_one = |histories: Vec<Vec<planner::Change>>| {
-        let mut planner = Planner::new(case.clusters.clone());
+        let mut planner = case.knowing_nothing();
         histories.into_iter().flatten().for_each(|change| drop(planner.apply(vec![change])));
+        planner.apply(outcomes(&case.steps));
         planner
     };
-    let mut in_one_batch = Planner::new(case.clusters.clone());
+    let mut in_one_batch = case.knowing_nothing();
     in_one_batch.apply(case.steps.concat());
     let reversed = histories(&case.steps).into_iter().rev().collect();
     let ways = [
@@ -90,7 +91,7 @@ fn moved<K: Ord + Clone, V: PartialEq>(before: &BTreeMap<K, V>, after: &BTreeMap
 
 /// What the deltas of a case leave out, or tell although it did not happen.
 pub(crate) fn false_deltas(case: &Case) -> Vec<String> {
-    let mut planner = Planner::new(case.clusters.clone());
+    let mut planner = case.knowing_nothing();
     let mut before = Photo::of(&planner);
     let mut failures = Vec::new();
     for (number, step) in case.steps.iter().enumerate() {

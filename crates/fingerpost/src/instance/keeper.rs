@@ -10,7 +10,7 @@ use planner::Delta;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use crate::instance::{Instance, saved};
+use super::{Instance, saved};
 use crate::state::StateDir;
 
 /// How long changes are gathered before the zones are written.
@@ -19,7 +19,8 @@ const GATHER: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Writes to the state directory in the background.
-pub(super) struct Keeper {
+#[derive(Debug)]
+pub struct Keeper {
     state: Arc<StateDir>,
     instance: Arc<Instance>,
     changed: Sender<()>,
@@ -27,7 +28,8 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    pub(super) fn new(state: Arc<StateDir>, instance: Arc<Instance>) -> Keeper {
+    /// A keeper that writes in the background.
+    pub fn new(state: Arc<StateDir>, instance: Arc<Instance>) -> Keeper {
         // One message in waiting says all: there is something to write.
         let (changed, mut changes) = channel(1);
         let (of, from) = (state.clone(), instance.clone());
@@ -41,7 +43,7 @@ impl Keeper {
     }
 
     /// Keeps the first plan, and waits for the disk unless that takes long.
-    pub(super) async fn keep_first(&self) {
+    pub async fn keep_first(&self) {
         self.state.save_serials(&self.instance.planner().serials());
         let (state, instance) = (self.state.clone(), self.instance.clone());
         let kept = async move {
@@ -54,7 +56,7 @@ impl Keeper {
     }
 
     /// Keeps a change of the plan.
-    pub(super) fn keep(&self, delta: &Delta) {
+    pub fn keep(&self, delta: &Delta) {
         if delta.is_empty() {
             return;
         }
@@ -64,7 +66,7 @@ impl Keeper {
     }
 
     /// Keeps everything and waits for the disk.
-    pub(super) async fn finish(self) {
+    pub async fn finish(self) {
         self.task.abort();
         keep_zones(self.state.clone(), self.instance).await;
         let state = self.state;

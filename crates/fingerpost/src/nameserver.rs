@@ -1,0 +1,244 @@
+//! `fingerpost dns`: an authoritative server that follows a cluster's objects.
+//!
+//! ```text
+//! open listeners ─► serve what was kept ─► read ─► plan ─► serve, ready ─┐
+//!                                            ┌── an object changed ◄─────┤
+//!                                            └─► plan ─► serve ─► keep ──┘   until SIGTERM, then drain
+//! ```
+//!
+//! What fails on the way changes nothing that is served: an API server that is away, planning that
+//! panics, an address that cannot be opened, a disk that is full.
+
+mod readiness;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use jiff::civil::Date;
+use planner::{Change, Delta, Planner, Setting};
+use server::Endpoint;
+use tokio::sync::mpsc::{Receiver, channel};
+
+use crate::cli::DnsArguments;
+use crate::cluster::{Board, Connection, News, Subject, feed, serials, watch};
+use crate::http;
+use crate::instance::keeper::Keeper;
+use crate::instance::listeners::Listeners;
+use crate::instance::ports::{Ports, Slot};
+use crate::instance::{Instance, saved};
+use crate::planned;
+use crate::state::StateDir;
+use readiness::{Readiness, pages};
+
+const NEWS: usize = 4096;
+const MOST_NEWS: usize = 1024;
+/// How often it is tried again to open an address that could not be opened.
+const RETRY: Duration = Duration::from_secs(5);
+/// How long until everything is read anew after planning failed.
+const START_AGAIN: Duration = Duration::from_secs(5);
+
+/// Serves until `stop` is ready, and then for as long as the drain takes.
+pub async fn run(arguments: &DnsArguments, stop: impl Future<Output = ()>) -> Result<()> {
+    let connection = Connection::open(&arguments.cluster).await?;
+    let page = http::bind(arguments.http).await?;
+    let state = arguments.state.as_deref().map(StateDir::open).transpose()?.map(Arc::new);
+    let mut nameserver = Nameserver::open(arguments, state).await?;
+    tracing::info!(dns = ?nameserver.listeners.address(Slot::Numbered(0)), http = %page.local_addr()?, "listening");
+    let readiness = nameserver.readiness.clone();
+    let http =
+        http::serve(page, pages(nameserver.instance.clone(), readiness.clone(), connection.requests.clone()));
+    tokio::pin!(stop);
+    loop {
+        let session = nameserver.session(&connection, arguments);
+        tokio::select! {
+            () = &mut stop => break,
+            ended = session => {
+                // What is served stays; only what it was planned from is made anew.
+                tracing::error!("{:#}; everything is read anew", ended.unwrap_or_else(|error| error));
+                nameserver.forget();
+                tokio::time::sleep(START_AGAIN).await;
+            }
+        }
+    }
+    readiness.drain();
+    tracing::info!("draining for {:?}", arguments.drain);
+    tokio::time::sleep(arguments.drain).await;
+    nameserver.stop().await;
+    http.stop().await;
+    Ok(())
+}
+
+struct Nameserver {
+    instance: Arc<Instance>,
+    keeper: Option<Keeper>,
+    listeners: Listeners,
+    readiness: Readiness,
+    state: Option<Arc<StateDir>>,
+    date: Option<Date>,
+    /// Whether the whole plan was served once.
+    published: bool,
+    /// Some address could not be opened.
+    unbound: bool,
+}
+
+impl Nameserver {
+    /// Opens the listeners and serves what was kept. Whatever fails here, nothing has started.
+    async fn open(arguments: &DnsArguments, state: Option<Arc<StateDir>>) -> Result<Nameserver> {
+        let kept = state.as_ref().map(|state| state.load_zones()).unwrap_or_default();
+        let classes = arguments.classes.clone();
+        let instance = Arc::new(Instance::new(move || planner(&classes)));
+        let (views, zones) = saved::restored(kept);
+        let mut nameserver = Nameserver {
+            keeper: state.clone().map(|state| Keeper::new(state, instance.clone())),
+            instance,
+            listeners: Listeners::new(arguments.dns),
+            readiness: Readiness::new(!views.is_empty()),
+            state,
+            date: None,
+            published: false,
+            unbound: false,
+        };
+        let wanted = Ports::default().endpoints(&views);
+        if let Some(error) = nameserver.listeners.bind(&wanted).await.into_iter().next() {
+            return Err(error);
+        }
+        let endpoints = nameserver.listeners.table(&wanted);
+        nameserver.instance.views.publish(|table| {
+            table.views = zones;
+            table.endpoints = endpoints;
+        });
+        nameserver.answer(&wanted).await;
+        Ok(nameserver)
+    }
+
+    /// Reads and follows the cluster; ends only when planning fails in a way that it never should.
+    async fn session(&mut self, connection: &Connection, arguments: &DnsArguments) -> Result<anyhow::Error> {
+        let (sender, mut news) = channel(NEWS);
+        let subjects = Subject::of_server();
+        let board = watch::start(connection, &subjects, arguments.resync_period, &sender);
+        drop(sender);
+        self.readiness.watch(board.clone());
+        let mut changes = self.first_changes(&mut news, &board).await;
+        loop {
+            if !changes.is_empty() || !self.published {
+                self.follow(std::mem::take(&mut changes)).await?;
+            }
+            let mut heard = Vec::new();
+            tokio::select! {
+                count = news.recv_many(&mut heard, MOST_NEWS) => {
+                    if count == 0 {
+                        return Ok(anyhow::anyhow!("the watches have ended"));
+                    }
+                }
+                () = tokio::time::sleep(RETRY), if self.unbound => self.listen_again().await,
+            }
+            heard.into_iter().for_each(|one| take(one, &mut changes));
+            self.report_state();
+        }
+    }
+
+    /// Everything that there is, as changes.
+    async fn first_changes(&mut self, news: &mut Receiver<News>, board: &Board) -> Vec<Change> {
+        let mut changes = Vec::new();
+        while !board.is_settled() {
+            match news.recv().await {
+                Some(one) => take(one, &mut changes),
+                None => break,
+            }
+        }
+        changes
+    }
+
+    /// Plans and serves. Before the first plan has a view, what was kept goes on being served.
+    async fn follow(&mut self, changes: Vec<Change>) -> Result<()> {
+        let date = planned::current_date();
+        let today = (self.date.replace(date) != Some(date)).then(|| planned::today(date));
+        let delta = self.instance.plan(today.into_iter().chain(changes).collect())?;
+        let views = self.instance.planner().views();
+        if views.is_empty() && !self.published {
+            self.published = self.instance.views.load().views.is_empty();
+            self.readiness.plan(false);
+            return Ok(());
+        }
+        let whole = Delta { views: true, ..Delta::default() };
+        self.serve(if self.published { &delta } else { &whole }).await?;
+        self.published = true;
+        self.instance.set_ready();
+        self.readiness.plan(!views.is_empty());
+        if let Some(keeper) = &self.keeper {
+            keeper.keep(if delta.is_empty() { &whole } else { &delta });
+        }
+        Ok(())
+    }
+
+    async fn serve(&mut self, delta: &Delta) -> Result<()> {
+        let wanted = self.wanted();
+        self.bind(&wanted).await;
+        self.instance.publish(delta, self.listeners.table(&wanted))?;
+        self.answer(&wanted).await;
+        Ok(())
+    }
+
+    /// In a cluster no slot is kept for a class: those without `listen` share `--dns`.
+    fn wanted(&self) -> BTreeMap<Slot, Endpoint> {
+        Ports::default().endpoints(&self.instance.planner().views())
+    }
+
+    async fn bind(&mut self, wanted: &BTreeMap<Slot, Endpoint>) {
+        let troubles = self.listeners.bind(wanted).await;
+        self.unbound = !troubles.is_empty();
+        troubles.iter().for_each(|error| tracing::error!("{error:#}"));
+    }
+
+    async fn listen_again(&mut self) {
+        let wanted = self.wanted();
+        self.bind(&wanted).await;
+        let endpoints = self.listeners.table(&wanted);
+        self.instance.views.publish(|table| table.endpoints = endpoints);
+        self.answer(&wanted).await;
+    }
+
+    async fn answer(&mut self, wanted: &BTreeMap<Slot, Endpoint>) {
+        self.listeners.serve(wanted, &self.instance.views).await;
+        self.instance.facts().listeners = self.listeners.counted();
+    }
+
+    /// Lets go of a plan that cannot be trusted; what is served stays.
+    fn forget(&mut self) {
+        // Nothing is fed, so nothing can fail.
+        let _ = self.instance.plan_anew(Vec::new());
+        (self.date, self.published) = (None, false);
+    }
+
+    fn report_state(&self) {
+        let problems = self.state.as_ref().map(|state| state.take_problems()).unwrap_or_default();
+        problems.iter().for_each(|problem| tracing::error!("{problem}"));
+    }
+
+    async fn stop(self) {
+        self.listeners.stop().await;
+        if let Some(keeper) = self.keeper {
+            keeper.finish().await;
+        }
+    }
+}
+
+fn planner(classes: &[String]) -> Planner {
+    Planner::in_cluster("default".to_owned(), Setting::Server { classes: classes.to_vec() })
+}
+
+/// What the planner is told of one piece of news.
+fn take(news: News, changes: &mut Vec<Change>) {
+    match news {
+        News::Seen(Subject::Kind(kind), arrival) => {
+            changes.extend(feed::changes(kind, &arrival));
+        }
+        News::Seen(Subject::Serials, arrival) => {
+            changes.extend(serials::of_config_map(arrival.text.get()));
+        }
+        News::Gone(Subject::Kind(kind), key) => changes.push(feed::gone(kind, &key)),
+        _ => {}
+    }
+}

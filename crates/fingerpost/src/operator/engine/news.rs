@@ -1,0 +1,79 @@
+//! What is heard from the watches: kept in [`Live`], and passed on to the planner.
+
+use std::time::Instant;
+
+use super::{Engine, child_of};
+use crate::cluster::{Arrival, Key, News, Subject, feed, serials};
+use crate::operator::live::child_kind;
+use crate::operator::queue::Work;
+
+impl Engine {
+    pub(super) fn take(&mut self, news: News) {
+        match news {
+            News::Seen(subject, arrival) => self.seen(subject, &arrival),
+            News::Gone(subject, key) => self.gone(subject, &key),
+            // The board has it; the loop only has to wake up.
+            News::Synced(subject) | News::Missing(subject) => self.look_at_kind(subject),
+        }
+    }
+
+    fn seen(&mut self, subject: Subject, arrival: &Arrival) {
+        let now = Instant::now();
+        if let Some(kind) = child_kind(subject) {
+            let child = child_of(kind, &arrival.key);
+            if self.live.see_child(&child, arrival) && self.leads {
+                self.queue.push(Work::Child(child), now);
+            }
+        }
+        match subject {
+            Subject::Kind(kind) => {
+                if kind.is_ours() {
+                    let object = feed::reference(kind, &arrival.key);
+                    if self.live.see_object(&object, arrival) && self.leads {
+                        self.queue.push(Work::Object(object), now);
+                    }
+                }
+                self.changes.extend(feed::changes(kind, arrival));
+            }
+            Subject::Serials => {
+                if self.live.see_serials(arrival) {
+                    self.changes.extend(serials::of_config_map(arrival.text.get()));
+                    self.queue.push(Work::Serials, now);
+                }
+            }
+            Subject::IstioGateway => {}
+        }
+    }
+
+    fn gone(&mut self, subject: Subject, key: &Key) {
+        let now = Instant::now();
+        if let Some(kind) = child_kind(subject) {
+            let child = child_of(kind, key);
+            self.live.lose_child(&child);
+            if self.leads {
+                self.queue.push(Work::Child(child), now);
+            }
+        }
+        match subject {
+            Subject::Kind(kind) => {
+                self.live.lose_object(&feed::reference(kind, key));
+                self.changes.push(feed::gone(kind, key));
+            }
+            Subject::Serials => {
+                self.live.lose_serials();
+                self.queue.push(Work::Serials, now);
+            }
+            Subject::IstioGateway => {}
+        }
+    }
+
+    /// A kind of children came or went: whoever waits for it may go on.
+    fn look_at_kind(&mut self, subject: Subject) {
+        let Some(kind) = child_kind(subject).filter(|_| self.leads && self.planned) else { return };
+        let now = Instant::now();
+        let children = self.parts.instance.planner().children();
+        let waiting = children.into_iter().filter(|child| child.kind == kind);
+        let waiting: Vec<_> = waiting.filter(|child| self.live.child(child).is_none()).collect();
+        waiting.into_iter().for_each(|child| self.queue.push(Work::Child(child), now));
+    }
+}

@@ -1,0 +1,161 @@
+//! What to write next for some work, if anything: the plan against what the cluster holds.
+
+use api::Kind;
+use planner::{ChildKind, ChildRef, ObjectRef, Planner};
+use serde_json::Value;
+
+use super::{Engine, Purpose};
+use crate::cluster::board::Standing;
+use crate::cluster::child::ChildSeen;
+use crate::cluster::feed::HERE;
+use crate::cluster::serials;
+use crate::operator::events::telling;
+use crate::operator::live::{LiveObject, Part, own_metadata, wanted_status, with_times};
+use crate::operator::queue::Work;
+use crate::operator::send::Write;
+use crate::operator::{compose, live};
+
+type Next = Option<(Purpose, Write)>;
+
+impl Engine {
+    /// The next write for some work; nothing where the cluster holds what is planned.
+    pub(super) fn next_write(&mut self, work: &Work) -> Next {
+        match work {
+            Work::Object(object) => self.next_of_object(object),
+            Work::Child(child) => self.next_of_child(child),
+            Work::Serials => self.next_of_serials(),
+        }
+    }
+
+    /// Children first, so that a status never speaks of what is not there.
+    fn next_of_object(&mut self, object: &ObjectRef) -> Next {
+        let live = self.live.object(object).filter(|live| !live.deleting).cloned()?;
+        let instance = self.parts.instance.clone();
+        let planner = instance.planner();
+        for (child, fingerprint) in planner.children_of_object(HERE, object) {
+            if child.kind == ChildKind::IstioGateway {
+                self.leave_to_itself(child, fingerprint);
+            } else if let Some(write) = self.apply_child(&planner, &child, fingerprint) {
+                return Some(write);
+            }
+        }
+        self.next_of_metadata(&planner, object, &live)
+            .or_else(|| self.next_of_status(&planner, object, &live))
+    }
+
+    /// An Istio Gateway holds the hosts of many routes, so it is written in its own time.
+    fn leave_to_itself(&mut self, child: ChildRef, fingerprint: u64) {
+        if self.live.child(&child).is_none_or(|live| live.stands_for != Some(fingerprint)) {
+            self.queue.push(Work::Child(child), std::time::Instant::now());
+        }
+    }
+
+    fn next_of_metadata(&self, planner: &Planner, object: &ObjectRef, live: &LiveObject) -> Next {
+        let document = planner.document_of(HERE, object)?;
+        let strings =
+            |key: &str| serde_json::from_value(document["metadata"][key].clone()).unwrap_or_default();
+        let wanted = own_metadata(&strings("labels"), &strings("annotations"));
+        if live.metadata.is(wanted) {
+            return None;
+        }
+        let write = compose::apply_metadata(object, live, &document)?;
+        Some((Purpose::Part(object.clone(), Part::Metadata, wanted, None), write))
+    }
+
+    fn next_of_status(&self, planner: &Planner, object: &ObjectRef, live: &LiveObject) -> Next {
+        let status = planner.status(HERE, object)?;
+        let wanted = wanted_status(&status);
+        if live.status.is(wanted) {
+            return None;
+        }
+        let ready = self.live.words.find(&live.conditions, "Ready");
+        let telling =
+            telling(ready.map(|(status, reason, _)| (status, reason)), &planner.notes(HERE, object));
+        let now = jiff::Timestamp::now().as_second();
+        let status = with_times(status, &self.live.words, &live.conditions, now);
+        let write = compose::apply_status(object, live, status)?;
+        Some((Purpose::Part(object.clone(), Part::Status, wanted, telling), write))
+    }
+
+    fn next_of_child(&mut self, child: &ChildRef) -> Next {
+        let instance = self.parts.instance.clone();
+        let planner = instance.planner();
+        match planner.child_fingerprint(child) {
+            Some(fingerprint) => self.apply_child(&planner, child, fingerprint),
+            None => self.remove_child(&planner, child),
+        }
+    }
+
+    /// Applies a child unless the cluster holds it already.
+    fn apply_child(&mut self, planner: &Planner, child: &ChildRef, fingerprint: u64) -> Next {
+        if self.flying.contains(child) || self.obstacle(child) {
+            return None;
+        }
+        let held = self.live.child(child);
+        if held.is_some_and(|held| held.stands_for == Some(fingerprint)) {
+            return None;
+        }
+        let manifest = planner.child(child)?;
+        if self.is_orphaned(&manifest, &child.namespace) {
+            return None;
+        }
+        let write = compose::apply_child(child, &manifest)?;
+        let content = ChildSeen::planned(child.kind, manifest);
+        if held.is_some_and(|held| Some(held.content) == content) {
+            self.live.settle_child(child, fingerprint);
+            self.tell_planner(child, None);
+            return None;
+        }
+        Some((Purpose::Child(child.clone(), fingerprint), write))
+    }
+
+    /// Whether something that only others can change is in the way; the planner is told.
+    fn obstacle(&mut self, child: &ChildRef) -> bool {
+        let subject = compose::subject(child.kind);
+        let reason = match self.live.child(child) {
+            Some(held) if !held.ours => "an object of this name is there that Fingerpost did not make; \
+                 rename or delete it"
+                .to_owned(),
+            None if self.parts.board.standing(subject) == Some(Standing::Missing) => {
+                format!("the CRD {} is not installed", subject.qualified())
+            }
+            _ => return false,
+        };
+        self.tell_planner(child, Some(reason));
+        true
+    }
+
+    /// Whether all owners are being deleted: then the garbage collector has the last word.
+    fn is_orphaned(&self, manifest: &Value, namespace: &str) -> bool {
+        let owners =
+            manifest["metadata"]["ownerReferences"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let deleting = |owner: &Value| {
+            let kind = if owner["kind"] == "ServiceRoute" { Kind::ServiceRoute } else { Kind::Gateway };
+            let name = owner["name"].as_str().unwrap_or_default();
+            let object = ObjectRef { kind, namespace: namespace.into(), name: name.into() };
+            self.live.object(&object).is_none_or(|live| live.deleting)
+        };
+        owners.iter().all(deleting)
+    }
+
+    /// Removes a child that we made and the plan no longer has.
+    fn remove_child(&mut self, planner: &Planner, child: &ChildRef) -> Next {
+        self.outcomes.remove(child);
+        let held = self.live.child(child).filter(|held| held.ours)?;
+        if self.flying.contains(child) || planner.is_frozen(HERE, &child.namespace) {
+            return None;
+        }
+        let write = compose::delete_child(child, held)?;
+        Some((Purpose::Removal(child.clone()), write))
+    }
+
+    fn next_of_serials(&mut self) -> Next {
+        let wanted = serials::data(&self.parts.instance.planner().implied_serials());
+        let held = self.live.serials().map(|held: &live::LiveSerials| &held.data);
+        if held.map_or(wanted.is_empty(), |held| *held == wanted) {
+            return None;
+        }
+        let write = compose::apply_serials(&self.parts.namespace, &wanted)?;
+        Some((Purpose::Serials, write))
+    }
+}

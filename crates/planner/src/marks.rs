@@ -1,0 +1,15 @@
+//! The labels and annotations that we write on objects or read from them.
+
+/// Who manages a child object; its value is [`MANAGER`].
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// What [`MANAGED_BY`] says on our children, as document 000 has it: users select by it.
+pub const MANAGER: &str = "service-router-operator";
+/// The annotations that address a DNSEndpoint to a controller: ExternalDNS's older and newer prefix.
+pub const CONTROLLER_ANNOTATIONS: [&str; 2] =
+    ["external-dns.alpha.kubernetes.io/controller", "external-dns.kubernetes.io/controller"];
+/// The label that names a DNSEndpoint's controller.
+pub const CONTROLLER_LABEL: &str = "router.io/controller";
+/// The label that names a DNSEndpoint's region.
+pub const REGION_LABEL: &str = "router.io/region";
+/// The label that links a Zone or Record to its zone, and the annotation where that is too long for one.
+pub const PARENT_ZONE: &str = "kubi.zone/parent-zone";
