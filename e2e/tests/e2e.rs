@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "e2e/admission.rs"]
+mod admission;
 #[path = "e2e/answers.rs"]
 mod answers;
 #[path = "e2e/changes.rs"]
@@ -22,6 +24,8 @@ mod documentation;
 mod faults;
 #[path = "e2e/kill.rs"]
 mod kill;
+#[path = "e2e/lease.rs"]
+mod lease;
 #[path = "e2e/proxy.rs"]
 mod proxy;
 #[path = "e2e/servers.rs"]
