@@ -219,6 +219,18 @@ impl Deref for Alone {
     }
 }
 
+impl AsRef<Cluster> for Alone {
+    fn as_ref(&self) -> &Cluster {
+        self.cluster
+    }
+}
+
+impl AsRef<Cluster> for Cluster {
+    fn as_ref(&self) -> &Cluster {
+        self
+    }
+}
+
 impl Server {
     /// The program's name.
     pub fn program(self) -> &'static str {

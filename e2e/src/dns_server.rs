@@ -73,6 +73,11 @@ impl DnsServer {
         SocketAddr::new(self.site.address, 5300)
     }
 
+    /// Where its pages are.
+    pub fn url(&self) -> String {
+        format!("http://{}:8053", self.site.address)
+    }
+
     /// A page of its HTTP address.
     pub fn get(&self, path: &str) -> Result<String> {
         fetch(&format!("http://{}:8053{path}", self.site.address))

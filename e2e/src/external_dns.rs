@@ -16,7 +16,8 @@ pub struct ExternalDns {
 impl ExternalDns {
     /// Starts it on the DNSEndpoints of a cluster; `flags` come on top.
     pub fn start(kubeconfig: &Path, into: &PowerDns, domain: &str, flags: &[&str]) -> Result<ExternalDns> {
-        let program = xtask::tools::program("external-dns").context("external-dns is not in the table of tools")?;
+        let program =
+            xtask::tools::program("external-dns").context("external-dns is not in the table of tools")?;
         ensure!(program.is_file(), "{} is missing: run `cargo xtask tools`", program.display());
         let mut command = Command::new(program);
         command.args([

@@ -115,6 +115,11 @@ impl Operator {
 }
 
 impl Place {
+    /// Where its metrics and its plan are.
+    pub fn metrics(&self) -> String {
+        format!("http://{}:8080", self.address)
+    }
+
     fn page(&self, port: u16, path: &str) -> String {
         format!("http://{}:{port}{path}", self.address)
     }

@@ -56,9 +56,12 @@ impl PowerDns {
 
     /// Makes a zone without anything in it but its SOA.
     pub fn make_zone(&self, origin: &str) -> Result<()> {
-        let body = format!(r#"{{"name":"{origin}.","kind":"Native","nameservers":["ns.{origin}."],"api_rectify":false}}"#);
+        let body = format!(
+            r#"{{"name":"{origin}.","kind":"Native","nameservers":["ns.{origin}."],"api_rectify":false}}"#
+        );
         let url = format!("{}/api/v1/servers/localhost/zones", self.url());
-        let request = ureq::post(&url).header("X-API-Key", API_KEY).header("Content-Type", "application/json");
+        let request =
+            ureq::post(&url).header("X-API-Key", API_KEY).header("Content-Type", "application/json");
         request.send(&body).with_context(|| format!("PowerDNS did not make the zone {origin}"))?;
         Ok(())
     }

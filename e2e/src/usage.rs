@@ -39,7 +39,8 @@ fn processor(process: u32) -> Result<Duration> {
     let mut nanoseconds = 0;
     for task in fs::read_dir(format!("/proc/{process}/task"))? {
         let text = fs::read_to_string(task?.path().join("schedstat")).unwrap_or_default();
-        nanoseconds += text.split_whitespace().next().and_then(|number| number.parse::<u64>().ok()).unwrap_or(0);
+        nanoseconds +=
+            text.split_whitespace().next().and_then(|number| number.parse::<u64>().ok()).unwrap_or(0);
     }
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
     let fields: Vec<&str> = stat.rsplit_once(')').context("no such process")?.1.split_whitespace().collect();

@@ -14,17 +14,25 @@ mod chart_health;
 mod chart_installed;
 #[path = "e2e/chart_roles.rs"]
 mod chart_roles;
+#[path = "e2e/children.rs"]
+mod children;
 #[path = "e2e/definitions.rs"]
 mod definitions;
 #[path = "e2e/documentation.rs"]
 mod documentation;
 #[path = "e2e/faults.rs"]
 mod faults;
+#[path = "e2e/golden.rs"]
+mod golden;
 #[path = "e2e/kill.rs"]
 mod kill;
 #[path = "e2e/proxy.rs"]
 mod proxy;
+#[path = "e2e/publication.rs"]
+mod publication;
 #[path = "e2e/servers.rs"]
 mod servers;
+#[path = "e2e/world.rs"]
+mod world;
 #[path = "e2e/zone_output.rs"]
 mod zone_output;

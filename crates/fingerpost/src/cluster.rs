@@ -7,6 +7,7 @@
 //! ```
 
 pub mod arrival;
+mod awaited;
 pub mod board;
 pub mod child;
 pub mod connect;
@@ -21,6 +22,7 @@ pub mod subject;
 pub mod watch;
 
 pub use arrival::{Arrival, Key};
+pub use awaited::Awaited;
 pub use board::Board;
 pub use connect::{ClusterArguments, Connection};
 pub use subject::Subject;

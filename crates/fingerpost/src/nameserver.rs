@@ -22,7 +22,7 @@ use server::Endpoint;
 use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::cli::DnsArguments;
-use crate::cluster::{Board, Connection, News, Subject, feed, serials, watch};
+use crate::cluster::{Awaited, Board, Connection, News, Subject, feed, serials, watch};
 use crate::http;
 use crate::instance::keeper::Keeper;
 use crate::instance::listeners::Listeners;
@@ -141,12 +141,11 @@ impl Nameserver {
 
     /// Everything that there is, as changes.
     async fn first_changes(&mut self, news: &mut Receiver<News>, board: &Board) -> Vec<Change> {
-        let mut changes = Vec::new();
-        while !board.is_settled() {
-            match news.recv().await {
-                Some(one) => take(one, &mut changes),
-                None => break,
-            }
+        let (mut changes, mut awaited) = (Vec::new(), Awaited::of(board));
+        while !awaited.is_over() {
+            let Some(one) = news.recv().await else { break };
+            awaited.hear(&one);
+            take(one, &mut changes);
         }
         changes
     }

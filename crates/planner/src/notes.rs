@@ -1,6 +1,7 @@
 //! From outcomes to notes: the words for what happened.
 
 mod kubizone;
+mod published;
 mod router;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -121,6 +121,8 @@ struct Work {
     gateways: FxHashSet<ObjectKey>,
     views: bool,
     outcomes: Vec<(ChildRef, Option<String>)>,
+    /// Names of which ExternalDNS says something else than before.
+    delivered: Vec<(ClusterId, Name)>,
     gone: Vec<Id>,
     delta: Delta,
 }

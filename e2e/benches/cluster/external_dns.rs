@@ -21,7 +21,8 @@ pub fn measure(endpoints: usize, changes: usize) -> Result<()> {
     let power = PowerDns::start()?;
     power.make_zone(DOMAIN)?;
     let start = Instant::now();
-    let external = ExternalDns::start(&cluster.kubeconfig("admin")?, &power, DOMAIN, &["--txt-owner-id=bench"])?;
+    let external =
+        ExternalDns::start(&cluster.kubeconfig("admin")?, &power, DOMAIN, &["--txt-owner-id=bench"])?;
     let last = format!("host-{}.{DOMAIN}", endpoints - 1);
     wait_for_within(PATIENCE, "all records", || Ok(has(&power, &last, "192.0.2.1").then_some(())))?;
     println!("all records stood after {:.1} s", start.elapsed().as_secs_f64());

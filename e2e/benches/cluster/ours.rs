@@ -60,7 +60,8 @@ impl Bench {
         println!("created after {:.1} s", empty.at.elapsed().as_secs_f64());
         let routes = self.routes;
         self.wait_until("all routes to be written", |metrics| {
-            number(metrics, "fingerpost_notes{kind=\"ServiceRoute\",reason=\"ReconciliationSucceeded\"}") == routes as f64
+            number(metrics, "fingerpost_notes{kind=\"ServiceRoute\",reason=\"ReconciliationSucceeded\"}")
+                == routes as f64
         })?;
         self.wait_for_quiet(self.routes)?;
         let full = self.moment()?;
@@ -92,8 +93,10 @@ impl Bench {
     }
 
     fn change_routes(&mut self, changes: usize) -> Result<OneChange> {
-        let mut child: Vec<Duration> = (0..changes).map(|round| self.until_child(round)).collect::<Result<_>>()?;
-        let mut answer: Vec<Duration> = (0..changes).map(|round| self.until_answer(round)).collect::<Result<_>>()?;
+        let mut child: Vec<Duration> =
+            (0..changes).map(|round| self.until_child(round)).collect::<Result<_>>()?;
+        let mut answer: Vec<Duration> =
+            (0..changes).map(|round| self.until_answer(round)).collect::<Result<_>>()?;
         println!("one changed route is in its DNSEndpoint after {}", spread(&mut child));
         println!("one changed route is answered after {}", spread(&mut answer));
         let (start, idle) = (self.moment()?, APART * changes as u32);
@@ -109,7 +112,9 @@ impl Bench {
         };
         let operator = a_change(end.operator.since(&quiet.operator), quiet.operator.since(&start.operator));
         let dns = a_change(end.dns.since(&quiet.dns), quiet.dns.since(&start.dns));
-        println!("processor time of one changed route: operator {operator:.2} ms, dns {dns:.2} ms (idle taken off)");
+        println!(
+            "processor time of one changed route: operator {operator:.2} ms, dns {dns:.2} ms (idle taken off)"
+        );
         Ok(OneChange { milliseconds: operator + dns })
     }
 
@@ -122,7 +127,9 @@ impl Bench {
             "/apis/routing.router.io/v1alpha1/namespaces/{}/serviceroutes/route-{route}",
             world::namespace(route)
         );
-        self.cluster.api().merge(&path, &json!({ "spec": { "gatewayName": format!("gateway-{gateway}") } }))?;
+        self.cluster
+            .api()
+            .merge(&path, &json!({ "spec": { "gatewayName": format!("gateway-{gateway}") } }))?;
         Ok(format!("aks01-weu-post{gateway}.{DOMAIN}"))
     }
 
@@ -195,7 +202,10 @@ impl Bench {
             let waiting: f64 = sum(metrics, "workqueue_depth");
             let written = sum(metrics, "fingerpost_api_writes_total");
             let there = number(metrics, "fingerpost_watch_objects{kind=\"dnsendpoints.externaldns.k8s.io\"}");
-            if waiting > 0.0 || there < children as f64 || quiet_since.is_some_and(|(_, before)| before != written) {
+            if waiting > 0.0
+                || there < children as f64
+                || quiet_since.is_some_and(|(_, before)| before != written)
+            {
                 quiet_since = None;
                 return false;
             }
@@ -225,7 +235,11 @@ fn sum(metrics: &str, family: &str) -> f64 {
 pub fn spread(times: &mut [Duration]) -> String {
     times.sort();
     let at = |index: usize| times.get(index).map_or(0.0, |time| time.as_secs_f64() * 1000.0);
-    format!("{:.1} ms at the median, {:.1} ms at most", at(times.len() / 2), at(times.len().saturating_sub(1)))
+    format!(
+        "{:.1} ms at the median, {:.1} ms at most",
+        at(times.len() / 2),
+        at(times.len().saturating_sub(1))
+    )
 }
 
 fn mebibytes(bytes: u64) -> f64 {

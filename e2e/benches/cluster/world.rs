@@ -87,7 +87,12 @@ pub fn route(number: usize, gateway: usize) -> Value {
 }
 
 /// Creates many objects over several connections.
-pub fn create(cluster: &Cluster, count: usize, path: &str, object: impl Fn(usize) -> Value + Sync) -> Result<()> {
+pub fn create(
+    cluster: &Cluster,
+    count: usize,
+    path: &str,
+    object: impl Fn(usize) -> Value + Sync,
+) -> Result<()> {
     let next = AtomicUsize::new(0);
     let (next, object) = (&next, &object);
     std::thread::scope(|scope| {
@@ -106,6 +111,8 @@ pub fn create(cluster: &Cluster, count: usize, path: &str, object: impl Fn(usize
             }
         };
         let workers: Vec<_> = (0..CONNECTIONS).map(|_| scope.spawn(worker)).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(|_| anyhow::bail!("a worker panicked")))
+        workers
+            .into_iter()
+            .try_for_each(|worker| worker.join().unwrap_or_else(|_| anyhow::bail!("a worker panicked")))
     })
 }

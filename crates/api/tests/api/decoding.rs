@@ -1,6 +1,6 @@
 //! Decoding: strictness for our kinds, indulgence for others, defaults, secrets.
 
-use api::{Kind, Lookup, Object, Published, Spec, decode, manifest};
+use api::{Delivery, Kind, Lookup, Object, Published, Spec, decode, manifest};
 use rstest::rstest;
 use serde_json::json;
 
@@ -210,13 +210,48 @@ fn manifests(folder: &std::path::Path) -> Vec<serde_json::Value> {
 }
 
 #[rstest]
+#[case::nothing_yet(json!([]), Delivery::Accepted)]
+#[case::accepted(json!([{"type": "Ready", "status": "False", "reason": "Accepted"}]), Delivery::Accepted)]
+#[case::programmed(json!([{"type": "Ready", "status": "True", "reason": "Programmed"}]), Delivery::Programmed)]
+#[case::of_this_generation(
+    json!([{"type": "Ready", "status": "True", "reason": "Programmed", "observedGeneration": 3}]),
+    Delivery::Programmed
+)]
+#[case::of_an_older_generation(
+    json!([{"type": "Ready", "status": "True", "reason": "Programmed", "observedGeneration": 2}]),
+    Delivery::Accepted
+)]
+#[case::failed(
+    json!([{"type": "Ready", "status": "False", "reason": "Failed", "message": "quota"}]),
+    Delivery::Failed("quota".into())
+)]
+#[case::another_condition(json!([{"type": "Other", "status": "True", "reason": "Programmed"}]), Delivery::Accepted)]
+fn a_record_of_external_dns_is_as_far_as_its_ready_says(
+    #[case] conditions: serde_json::Value,
+    #[case] expected: Delivery,
+) {
+    let record = json!({
+        "apiVersion": "externaldns.k8s.io/v1alpha1", "kind": "DNSRecord",
+        "metadata": {"name": "a-example-org-a-1a2b3c4d", "namespace": "n", "generation": 3},
+        "spec": {"endpoint": {"dnsName": "a.example.org", "recordType": "A", "targets": ["192.0.2.1"], "recordTTL": 60}},
+        "status": {"conditions": conditions},
+    });
+    let object = decode(Kind::ExternalDNSRecord, record).unwrap();
+    let Spec::ExternalDNSRecord(record) = &object.spec else { panic!() };
+    assert_eq!((&*record.dns_name, &*record.record_type), ("a.example.org", "A"));
+    assert_eq!(record.delivery, expected);
+    assert_eq!(decode(Kind::ExternalDNSRecord, manifest(&object)).unwrap(), object);
+}
+
+#[rstest]
 #[case("cluster.router.io/v1alpha1", "ClusterIdentity", Lookup::Known(Kind::ClusterIdentity))]
 #[case("routing.router.io/v1alpha1", "DNSPolicy", Lookup::Known(Kind::DNSPolicy))]
 #[case("kuadrant.io/v1alpha1", "DNSPolicy", Lookup::Known(Kind::KuadrantDNSPolicy))]
 #[case("v1", "Service", Lookup::Known(Kind::Service))]
 #[case("v1", "ConfigMap", Lookup::Foreign)]
 #[case("networking.istio.io/v1", "Gateway", Lookup::Foreign)]
-#[case("externaldns.k8s.io/v1alpha1", "DNSRecord", Lookup::Foreign)]
+#[case("externaldns.k8s.io/v1alpha1", "DNSRecord", Lookup::Known(Kind::ExternalDNSRecord))]
+#[case("dns.homelab.mortenolsen.pro/v1alpha1", "DNSRecord", Lookup::Known(Kind::DNSRecord))]
 fn lookup_finds_the_kind(#[case] api_version: &str, #[case] kind: &str, #[case] expected: Lookup) {
     assert_eq!(Kind::lookup(api_version, kind), expected);
 }

@@ -57,11 +57,6 @@ impl Board {
         self.lock().get(&subject).map(|entry| entry.standing.clone())
     }
 
-    /// Whether everything that there is has been read once.
-    pub fn is_settled(&self) -> bool {
-        self.lock().values().all(|entry| entry.settled)
-    }
-
     /// What keeps us from working, in lines; nothing when all is well.
     ///
     /// A missing kind is no trouble, and neither is an API server that is away after the first sync.

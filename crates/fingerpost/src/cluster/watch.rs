@@ -214,9 +214,10 @@ impl Watch {
             self.tell(News::Gone(self.subject, key)).await?;
         }
         self.misses = 0;
-        self.tell(News::Synced(self.subject)).await?;
         self.board.heard(self.subject, self.known.len());
+        // Before it is told: who is told looks at the board.
         self.board.set(self.subject, Standing::Synced);
+        self.tell(News::Synced(self.subject)).await?;
         Ok(Ok(()))
     }
 
@@ -292,9 +293,9 @@ impl Watch {
         if self.misses < 2 {
             return SECOND_LOOK;
         }
+        self.board.set(self.subject, Standing::Missing);
         // Nobody listening is noticed at the next news.
         let _ = self.tell(News::Missing(self.subject)).await;
-        self.board.set(self.subject, Standing::Missing);
         LOOK_AGAIN
     }
 

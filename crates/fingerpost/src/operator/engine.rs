@@ -34,7 +34,7 @@ use super::metrics::{Inquiries, Metrics, Sample};
 use super::queue::{Ending, Queue, Work};
 use super::send::{Refusal, Sender, Verb, Write};
 use crate::cluster::feed::HERE;
-use crate::cluster::{Arrival, Board, News};
+use crate::cluster::{Arrival, Awaited, Board, News};
 use crate::instance::{Instance, PlanningPanic};
 use crate::planned;
 
@@ -109,7 +109,10 @@ pub struct Engine {
     /// What the planner is to be told.
     changes: Vec<Change>,
     flying: HashSet<ChildRef>,
+    /// Children that the plan has not, kept until all kinds that they may come from are there.
+    withheld: HashSet<ChildRef>,
     outcomes: HashMap<ChildRef, String>,
+    awaited: Awaited,
     planned: bool,
     leads: bool,
     date: Option<Date>,
@@ -120,6 +123,7 @@ impl Engine {
     pub fn new(parts: Parts) -> Engine {
         Engine {
             limiter: RateLimiter::direct(parts.quota),
+            awaited: Awaited::of(&parts.board),
             parts,
             live: Live::default(),
             queue: Queue::default(),
@@ -128,6 +132,7 @@ impl Engine {
             answers: unbounded_channel(),
             changes: Vec::new(),
             flying: HashSet::new(),
+            withheld: HashSet::new(),
             outcomes: HashMap::new(),
             planned: false,
             leads: false,
@@ -183,7 +188,7 @@ impl Engine {
 
     /// Brings the plan up to date with what was heard; nothing before everything was.
     fn plan(&mut self) -> Result<(), PlanningPanic> {
-        if !self.planned && !self.parts.board.is_settled() {
+        if !self.planned && !self.awaited.is_over() {
             return Ok(());
         }
         if self.planned && self.changes.is_empty() {

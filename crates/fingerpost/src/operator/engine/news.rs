@@ -9,10 +9,10 @@ use crate::operator::queue::Work;
 
 impl Engine {
     pub(super) fn take(&mut self, news: News) {
+        self.awaited.hear(&news);
         match news {
             News::Seen(subject, arrival) => self.seen(subject, &arrival),
             News::Gone(subject, key) => self.gone(subject, &key),
-            // The board has it; the loop only has to wake up.
             News::Synced(subject) | News::Missing(subject) => self.look_at_kind(subject),
         }
     }
@@ -67,10 +67,14 @@ impl Engine {
         }
     }
 
-    /// A kind of children came or went: whoever waits for it may go on.
+    /// A kind came or went: whoever waits for it may go on.
     fn look_at_kind(&mut self, subject: Subject) {
-        let Some(kind) = child_kind(subject).filter(|_| self.leads && self.planned) else { return };
+        if !self.leads || !self.planned {
+            return;
+        }
         let now = Instant::now();
+        self.withheld.drain().for_each(|child| self.queue.push(Work::Child(child), now));
+        let Some(kind) = child_kind(subject) else { return };
         let children = self.parts.instance.planner().children();
         let waiting = children.into_iter().filter(|child| child.kind == kind);
         let waiting: Vec<_> = waiting.filter(|child| self.live.child(child).is_none()).collect();

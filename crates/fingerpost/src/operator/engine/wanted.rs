@@ -8,12 +8,16 @@ use super::{Engine, Purpose};
 use crate::cluster::board::Standing;
 use crate::cluster::child::ChildSeen;
 use crate::cluster::feed::HERE;
-use crate::cluster::serials;
+use crate::cluster::{Subject, serials};
 use crate::operator::events::telling;
 use crate::operator::live::{LiveObject, Part, own_metadata, wanted_status, with_times};
 use crate::operator::queue::Work;
 use crate::operator::send::Write;
 use crate::operator::{compose, live};
+
+/// The kinds that decide which children there are.
+const MAKERS: [Kind; 5] =
+    [Kind::ClusterIdentity, Kind::DNSConfiguration, Kind::Gateway, Kind::DNSPolicy, Kind::ServiceRoute];
 
 type Next = Option<(Purpose, Write)>;
 
@@ -39,8 +43,9 @@ impl Engine {
                 return Some(write);
             }
         }
-        self.next_of_metadata(&planner, object, &live)
-            .or_else(|| self.next_of_status(&planner, object, &live))
+        let mut document = planner.document_of(HERE, object)?;
+        let status = document["status"].take();
+        self.next_of_metadata(object, &live, &document).or_else(|| self.next_of_status(&planner, object, &live, status))
     }
 
     /// An Istio Gateway holds the hosts of many routes, so it is written in its own time.
@@ -50,20 +55,18 @@ impl Engine {
         }
     }
 
-    fn next_of_metadata(&self, planner: &Planner, object: &ObjectRef, live: &LiveObject) -> Next {
-        let document = planner.document_of(HERE, object)?;
+    fn next_of_metadata(&self, object: &ObjectRef, live: &LiveObject, document: &Value) -> Next {
         let strings =
             |key: &str| serde_json::from_value(document["metadata"][key].clone()).unwrap_or_default();
         let wanted = own_metadata(&strings("labels"), &strings("annotations"));
         if live.metadata.is(wanted) {
             return None;
         }
-        let write = compose::apply_metadata(object, live, &document)?;
+        let write = compose::apply_metadata(object, live, document)?;
         Some((Purpose::Part(object.clone(), Part::Metadata, wanted, None), write))
     }
 
-    fn next_of_status(&self, planner: &Planner, object: &ObjectRef, live: &LiveObject) -> Next {
-        let status = planner.status(HERE, object)?;
+    fn next_of_status(&self, planner: &Planner, object: &ObjectRef, live: &LiveObject, status: Value) -> Next {
         let wanted = wanted_status(&status);
         if live.status.is(wanted) {
             return None;
@@ -142,11 +145,22 @@ impl Engine {
     fn remove_child(&mut self, planner: &Planner, child: &ChildRef) -> Next {
         self.outcomes.remove(child);
         let held = self.live.child(child).filter(|held| held.ours)?;
+        let write = compose::delete_child(child, held)?;
         if self.flying.contains(child) || planner.is_frozen(HERE, &child.namespace) {
             return None;
         }
-        let write = compose::delete_child(child, held)?;
+        if self.lacks_makers() {
+            self.withheld.insert(child.clone());
+            return None;
+        }
         Some((Purpose::Removal(child.clone()), write))
+    }
+
+    /// Whether a kind that children come from is not served: its absence proves no deletion, and the
+    /// garbage collector takes the children of objects that went with their kind.
+    fn lacks_makers(&self) -> bool {
+        let missing = |kind| self.parts.board.standing(Subject::Kind(kind)) == Some(Standing::Missing);
+        MAKERS.into_iter().any(missing)
     }
 
     fn next_of_serials(&mut self) -> Next {
