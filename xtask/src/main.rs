@@ -9,6 +9,8 @@ mod coverage;
 mod crds;
 mod install;
 mod install_yaml;
+#[cfg(test)]
+mod links;
 mod packages;
 mod purity;
 mod reference;
