@@ -67,7 +67,10 @@ fn type_of(field: &Value) -> Vec<String> {
 
 fn list_of(field: &Value) -> Vec<String> {
     let items = type_of(&field["items"]);
-    let mut told = vec![format!("list of {}", items.join(", "))];
+    let (kind, bounds) = items.split_first().map_or(("", &[][..]), |(kind, bounds)| (kind, bounds));
+    let kind = if kind.starts_with("one of") { kind.to_owned() } else { format!("{kind}s") };
+    let bounds = if bounds.is_empty() { String::new() } else { format!(" ({})", bounds.join(", ")) };
+    let mut told = vec![format!("list of {kind}{bounds}")];
     told.extend(range(&field["minItems"], &field["maxItems"], " entries"));
     let keys = words(&field["x-kubernetes-list-map-keys"]);
     told.extend((!keys.is_empty()).then(|| format!("unique by `{}`", keys.join("`, `"))));
@@ -80,7 +83,8 @@ fn range(least: &Value, most: &Value, unit: &str) -> Option<String> {
         (None, None) => None,
         (Some(least), None) => Some(format!("at least {least}{unit}")),
         (None, Some(most)) => Some(format!("at most {most}{unit}")),
-        (Some(least), Some(most)) if least == most => Some(format!("{least}{unit}")),
+        (Some(1.0), Some(1.0)) => Some(format!("exactly 1{}", unit.trim_end_matches('s'))),
+        (Some(least), Some(most)) if least == most => Some(format!("exactly {least}{unit}")),
         (Some(least), Some(most)) => Some(format!("{least} to {most}{unit}")),
     }
 }
@@ -113,7 +117,7 @@ mod tests {
             rows,
             [
                 "| `name` | string, **required**, 1 to 63 characters |  | Its name. |",
-                "| `ports` | list of object, at most 4 entries |  | Ports. |",
+                "| `ports` | list of objects, at most 4 entries |  | Ports. |",
                 "| `ports[].mode` | one of `a`, `b` | `a` | x\\|y |",
             ]
         );
