@@ -22,10 +22,14 @@ mod definitions;
 mod documentation;
 #[path = "e2e/faults.rs"]
 mod faults;
+#[path = "e2e/faults_reading.rs"]
+mod faults_reading;
 #[path = "e2e/golden.rs"]
 mod golden;
 #[path = "e2e/kill.rs"]
 mod kill;
+#[path = "e2e/kill_operator.rs"]
+mod kill_operator;
 #[path = "e2e/proxy.rs"]
 mod proxy;
 #[path = "e2e/servers.rs"]
