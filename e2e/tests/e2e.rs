@@ -32,6 +32,8 @@ mod kill;
 mod kill_operator;
 #[path = "e2e/proxy.rs"]
 mod proxy;
+#[path = "e2e/publication.rs"]
+mod publication;
 #[path = "e2e/servers.rs"]
 mod servers;
 #[path = "e2e/world.rs"]

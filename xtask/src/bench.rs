@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use crate::cargo::{self, cargo};
+use crate::{install, packages};
 
 /// What is measured.
 #[derive(Subcommand)]
@@ -28,6 +29,22 @@ pub(crate) enum Subject {
         #[arg(long, default_value_t = 50)]
         changes: usize,
     },
+    /// The operator and the DNS server on a real API server, beside ExternalDNS
+    ///
+    /// Creates the routes, changes the ClusterIdentity once and then one route at a time; prints times,
+    /// writes to the API server, processor time and memory, at a tenth of the routes and at all of them.
+    /// Then ExternalDNS does the same change on as many DNSEndpoints, into PowerDNS.
+    Cluster {
+        /// How many routes the world holds
+        #[arg(long, default_value_t = 10_000)]
+        routes: usize,
+        /// How many changes are timed
+        #[arg(long, default_value_t = 50)]
+        changes: usize,
+        /// Leave out ExternalDNS
+        #[arg(long)]
+        no_external_dns: bool,
+    },
 }
 
 /// Runs one measurement.
@@ -37,6 +54,12 @@ pub(crate) fn run(subject: &Subject) -> Result<()> {
         Subject::Up { records, changes } => {
             cargo::run(cargo(&["build", "--release", "--package", "fingerpost"]))?;
             cargo::run(up(*records, *changes))
+        }
+        Subject::Cluster { routes, changes, no_external_dns } => {
+            packages::ensure()?;
+            install::run()?;
+            cargo::run(cargo(&["build", "--release", "--package", "fingerpost"]))?;
+            cargo::run(cluster(*routes, *changes, !no_external_dns))
         }
     }
 }
@@ -48,5 +71,11 @@ fn plan() -> Command {
 fn up(records: usize, changes: usize) -> Command {
     let mut command = cargo(&["bench", "--package", "e2e", "--bench", "up", "--"]);
     command.args([records.to_string(), changes.to_string()]);
+    command
+}
+
+fn cluster(routes: usize, changes: usize, beside: bool) -> Command {
+    let mut command = cargo(&["bench", "--package", "e2e", "--bench", "cluster", "--"]);
+    command.args([routes.to_string(), changes.to_string(), usize::from(beside).to_string()]);
     command
 }

@@ -7,12 +7,15 @@ use anyhow::{Result, bail};
 
 use crate::cargo;
 
-/// What the end-to-end tests need: the program and its Debian package.
-const NEEDED: [(&str, &str); 4] = [
+/// What the end-to-end tests need: the program, or the path of a file, and its Debian package.
+const NEEDED: [(&str, &str); 7] = [
     ("dig", "bind9-dnsutils"),
     ("kdig", "knot-dnsutils"),
     ("named-checkzone", "bind9-utils"),
     ("lua5.1", "lua5.1"),
+    ("pdns_server", "pdns-server"),
+    ("/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql", "pdns-backend-sqlite3"),
+    ("sqlite3", "sqlite3"),
 ];
 
 /// The command that installs everything, for the summary.
@@ -24,7 +27,7 @@ pub(crate) fn by_hand() -> String {
 pub(crate) fn ensure() -> Result<()> {
     let missing = missing();
     if missing.is_empty() {
-        println!("dig, kdig, named-checkzone and lua5.1 are there");
+        println!("all of them are there");
         return Ok(());
     }
     if !is_root() || !is_installed("apt-get") {

@@ -19,6 +19,7 @@ macro_rules! kinds {
             Placement($crate::placement::PlacementSpec) "fingerpost.dev/v1alpha1" "Placement" "placements" namespaced ours;
             Service($crate::foreign::Service) "v1" "Service" "services" namespaced foreign;
             DNSEndpoint($crate::foreign::DNSEndpointSpec) "externaldns.k8s.io/v1alpha1" "DNSEndpoint" "dnsendpoints" namespaced foreign;
+            ExternalDNSRecord($crate::foreign::DeliveredRecord) "externaldns.k8s.io/v1alpha1" "DNSRecord" "dnsrecords" namespaced foreign;
         }
     };
 }

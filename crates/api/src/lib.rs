@@ -19,6 +19,7 @@ mod network;
 mod object;
 mod pattern;
 mod problem;
+mod prune;
 mod reference;
 mod serde_forms;
 mod status;
@@ -34,7 +35,7 @@ pub mod router;
 pub use crds::{crd_yaml, crds, crds_yaml};
 pub use dnsclass::{DNSClassSpec, DNSRecordSpec};
 pub use duration::{Duration, DurationError};
-pub use foreign::{DNSEndpointSpec, Endpoint, Ingress, Service};
+pub use foreign::{DNSEndpointSpec, DeliveredRecord, Delivery, Endpoint, Ingress, Service};
 pub use health_check::{HealthCheck, Protocol};
 pub use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 pub use kind::{Kind, Lookup};
@@ -44,6 +45,7 @@ pub use meta::{Meta, Owner};
 pub use object::{Object, Published, Spec, decode, manifest, validate};
 pub use placement::PlacementSpec;
 pub use problem::Problem;
+pub use prune::prune;
 pub use reference::{DNSClassRef, SecretKeyRef, SecretRef};
 pub use router::{
     ClusterIdentitySpec, DNSConfigurationSpec, DNSPolicySpec, ExternalDNSController, GatewaySpec, PolicyMode,

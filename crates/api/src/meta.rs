@@ -99,6 +99,27 @@ metadata!(
     deletion_grace_period_seconds
 );
 
+impl OwnMetadata {
+    /// The fields that it takes, as a manifest spells them.
+    pub(crate) const FIELDS: [&str; 15] = [
+        "name",
+        "namespace",
+        "uid",
+        "generation",
+        "creationTimestamp",
+        "labels",
+        "annotations",
+        "ownerReferences",
+        "finalizers",
+        "generateName",
+        "resourceVersion",
+        "managedFields",
+        "selfLink",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+    ];
+}
+
 impl Meta {
     /// `metadata` as a manifest has it, with what is empty left out.
     pub(crate) fn to_value(&self) -> Value {
@@ -119,5 +140,20 @@ impl Meta {
             value.map(|value| put(key, value));
         }
         Value::Object(metadata)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+
+    #[test]
+    fn the_list_of_fields_is_what_decoding_takes() {
+        let refusal = serde_json::from_value::<OwnMetadata>(json!({ "?": 1 })).err().unwrap().to_string();
+        let expected = refusal.split_once("expected one of ").unwrap().1;
+        let named: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
+        assert_eq!(named, OwnMetadata::FIELDS);
     }
 }

@@ -4,7 +4,7 @@ use api::Kind;
 
 use crate::children::ChildRef;
 use crate::input::ClusterId;
-use crate::marks::{CONTROLLER_ANNOTATIONS, MANAGED_BY, PARENT_ZONE};
+use crate::marks::{CONTROLLER_ANNOTATIONS, LAST_VALID_SPEC, MANAGED_BY, PARENT_ZONE};
 use crate::planner::Planner;
 
 /// Whether a label of a DNSEndpoint is one that the plan sets.
@@ -19,7 +19,7 @@ pub fn is_child_annotation(key: &str) -> bool {
 
 /// Whether a label or annotation of one of our objects is one that the plan sets.
 pub fn is_own_metadata(key: &str) -> bool {
-    [PARENT_ZONE, "fingerpost.dev/last-valid-spec"].contains(&key)
+    [PARENT_ZONE, LAST_VALID_SPEC].contains(&key)
 }
 
 impl Planner {

@@ -158,7 +158,12 @@ impl Planner {
     }
 
     /// The claims of a child that stand, which is what it may publish.
-    fn standing_claims<'a>(&self, id: Id, evaluated: &'a Evaluated, seed: &ChildSeed) -> Vec<&'a Claim> {
+    pub(crate) fn standing_claims<'a>(
+        &self,
+        id: Id,
+        evaluated: &'a Evaluated,
+        seed: &ChildSeed,
+    ) -> Vec<&'a Claim> {
         if self.turned_away.contains(&id) {
             return Vec::new();
         }

@@ -7,9 +7,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use api::foreign::Service;
+use api::foreign::{DeliveredRecord, Service};
 use api::{Object, Spec};
-use dns::Name;
+use dns::{Name, Rtype};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -40,6 +40,8 @@ pub(crate) enum Index {
     Classes,
     /// The load balancers with an `istio` label, in one namespace or (`None`) in all.
     LoadBalancers(ClusterId, Option<Arc<str>>, Box<str>),
+    /// What ExternalDNS says of a record set.
+    Delivered(ClusterId, Name, Rtype),
 }
 
 impl Index {
@@ -56,9 +58,16 @@ impl Index {
                 let indexes = both.into_iter().flatten();
                 indexes.map(|(of, label)| Index::LoadBalancers(cluster, of, label)).collect()
             }
+            Spec::ExternalDNSRecord(record) => delivered(cluster, record).into_iter().collect(),
             _ => Vec::new(),
         }
     }
+}
+
+/// Records that a provider steers by are not ours, which have no set identifier.
+fn delivered(cluster: ClusterId, record: &DeliveredRecord) -> Option<Index> {
+    let name = Name::parse(&record.dns_name).ok().filter(|_| record.set_identifier.is_empty())?;
+    Some(Index::Delivered(cluster, name, record.record_type.parse().ok()?))
 }
 
 /// Something that an evaluation can depend on.

@@ -1,6 +1,7 @@
 //! From outcomes to notes: the words for what happened.
 
 mod kubizone;
+mod published;
 mod router;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +16,7 @@ use crate::note::Note;
 use crate::output::Outcome;
 use crate::planner::{LostClaim, Planner};
 use crate::rank::Rank;
-use crate::snapshot::{Entry, Id};
+use crate::snapshot::{Entry, Id, Trouble};
 
 impl Planner {
     /// What is to be said about an object.
@@ -43,9 +44,9 @@ impl Planner {
         if let Some(message) = self.failed_children(id) {
             not_applied(&mut notes, message);
         }
-        if !entry.problems.is_empty() {
+        if let Some(trouble) = &entry.trouble {
             notes.retain(|note| note.condition != "Ready" && note.condition != "Stalled");
-            notes.splice(0..0, invalid(entry));
+            notes.splice(0..0, invalid(entry, trouble));
         }
         notes
     }
@@ -115,8 +116,8 @@ fn not_applied(notes: &mut [Note], message: String) {
     }
 }
 
-fn invalid(entry: &Entry) -> Vec<Note> {
-    let problems: Vec<String> = entry.problems.iter().map(Problem::to_string).collect();
+fn invalid(entry: &Entry, trouble: &Trouble) -> Vec<Note> {
+    let problems: Vec<String> = trouble.problems.iter().map(Problem::to_string).collect();
     let consequence = match entry.object {
         Some(_) => "the last valid version stays in force",
         None => "no valid version is known, so it has no effect",

@@ -121,6 +121,8 @@ struct Work {
     gateways: FxHashSet<ObjectKey>,
     views: bool,
     outcomes: Vec<(ChildRef, Option<String>)>,
+    /// Names of which ExternalDNS says something else than before.
+    delivered: Vec<(ClusterId, Name)>,
     gone: Vec<Id>,
     delta: Delta,
 }
@@ -180,19 +182,21 @@ impl Planner {
     }
 
     fn take(&mut self, change: Change, work: &mut Work) {
-        let touched = &mut work.touched;
         match change {
-            Change::Put(cluster, object) => self.snapshot.put(cluster, object, touched),
-            Change::Broken(cluster, reference, problems) => {
-                self.snapshot.refuse(ObjectKey::new(cluster, reference), problems, touched);
-            }
-            Change::Delete(cluster, reference) => {
-                let key = ObjectKey::new(cluster, reference);
-                if let Some(id) = self.snapshot.id(&key) {
-                    work.gone.push(id);
+            Change::Put(cluster, object) => {
+                let meta = &object.meta;
+                let (namespace, name) = (meta.namespace.clone(), meta.name.clone());
+                let key = ObjectKey::new(cluster, ObjectRef { kind: object.kind(), namespace, name });
+                // What was valid of an object that is gone is not in force for the one after it.
+                if self.snapshot.is_replaced_by(&key, &object) {
+                    self.remove(&key, work);
                 }
-                self.snapshot.remove(&key, touched);
+                self.snapshot.put(key, object, &mut work.touched);
             }
+            Change::Broken(cluster, reference, problems) => {
+                self.snapshot.refuse(ObjectKey::new(cluster, reference), problems, &mut work.touched);
+            }
+            Change::Delete(cluster, reference) => self.remove(&ObjectKey::new(cluster, reference), work),
             Change::PutFile(cluster, path, zone, notes) => {
                 let entry = FileEntry { zone: Some(zone), notes, problem: None };
                 self.snapshot.files.insert((cluster, path.clone()), entry);
@@ -222,6 +226,11 @@ impl Planner {
             // The date is read when a hash moves, so midnight re-runs nothing.
             Change::Today(today) => self.snapshot.today = today,
         }
+    }
+
+    fn remove(&mut self, key: &ObjectKey, work: &mut Work) {
+        work.gone.extend(self.snapshot.id(key));
+        self.snapshot.remove(key, &mut work.touched);
     }
 
     pub(crate) fn reference(&self, id: Id) -> Option<(ClusterId, ObjectRef)> {

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use crate::facts::{Fact, Index, ObjectKey};
 use crate::identity::{Controller, Identity, Target};
-use crate::input::{ClusterId, FileNote, ObjectRef, SavedSerial};
+use crate::input::{ClusterId, FileNote, SavedSerial};
 use crate::rank::Rank;
 
 /// An object's number; numbers of deleted objects are used again.
@@ -25,8 +25,23 @@ pub(crate) struct Entry {
     pub(crate) key: ObjectKey,
     /// The version in force: the newest valid one.
     pub(crate) object: Option<Arc<Object>>,
-    /// Why the newest version is not the one in force; empty when it is.
-    pub(crate) problems: Box<[Problem]>,
+    /// Why the newest version is not the one in force.
+    pub(crate) trouble: Option<Box<Trouble>>,
+}
+
+/// A version of an object that cannot be used.
+#[derive(Debug)]
+pub(crate) struct Trouble {
+    pub(crate) problems: Vec<Problem>,
+    generation: Option<i64>,
+}
+
+impl Entry {
+    /// The generation of the newest version, usable or not, as far as it is known.
+    pub(crate) fn generation(&self) -> Option<i64> {
+        let newest = self.trouble.as_ref().and_then(|trouble| trouble.generation);
+        newest.or_else(|| self.object.as_ref()?.meta.generation)
+    }
 }
 
 /// A zone file as the planner holds it.
@@ -110,31 +125,29 @@ impl Snapshot {
         self.indexes.get(index).into_iter().flatten().map(|(rank, id)| (rank, *id))
     }
 
+    /// Whether an object of this name is there that another has come to replace: the API server gave
+    /// the two different identifiers.
+    pub(crate) fn is_replaced_by(&self, key: &ObjectKey, object: &Object) -> bool {
+        let known = self.id(key).and_then(|id| self.object(id)).and_then(|known| known.meta.uid.as_ref());
+        known.is_some() && object.meta.uid.is_some() && known != object.meta.uid.as_ref()
+    }
+
     /// Takes a new version of an object; an invalid one leaves the version in force as it is.
-    pub(crate) fn put(&mut self, cluster: ClusterId, object: Arc<Object>, touched: &mut Touched) {
-        let problems = api::validate(&object);
-        let meta = &object.meta;
-        let reference =
-            ObjectRef { kind: object.kind(), namespace: meta.namespace.clone(), name: meta.name.clone() };
-        let version = problems.is_empty().then_some(object);
-        self.set(ObjectKey::new(cluster, reference), version, problems, touched);
+    pub(crate) fn put(&mut self, key: ObjectKey, object: Arc<Object>, touched: &mut Touched) {
+        let trouble = Trouble { problems: api::validate(&object), generation: object.meta.generation };
+        let version = trouble.problems.is_empty().then_some(object);
+        self.set(key, version, trouble, touched);
     }
 
     /// Notes that the newest version of an object cannot be used.
     pub(crate) fn refuse(&mut self, key: ObjectKey, problems: Vec<Problem>, touched: &mut Touched) {
-        self.set(key, None, problems, touched);
+        self.set(key, None, Trouble { problems, generation: None }, touched);
     }
 
-    fn set(
-        &mut self,
-        key: ObjectKey,
-        version: Option<Arc<Object>>,
-        problems: Vec<Problem>,
-        touched: &mut Touched,
-    ) {
+    fn set(&mut self, key: ObjectKey, version: Option<Arc<Object>>, trouble: Trouble, touched: &mut Touched) {
         let id = self.id_or_new(&key);
         let Some(entry) = self.entries.get_mut(id.0 as usize).and_then(Option::as_mut) else { return };
-        entry.problems = problems.into();
+        entry.trouble = (!trouble.problems.is_empty()).then(|| Box::new(trouble));
         let before = entry.object.clone();
         let after = version.or_else(|| before.clone());
         entry.object.clone_from(&after);
@@ -153,7 +166,7 @@ impl Snapshot {
         if let Some(id) = self.ids.get(key) {
             return *id;
         }
-        let entry = Entry { key: key.clone(), object: None, problems: [].into() };
+        let entry = Entry { key: key.clone(), object: None, trouble: None };
         let id = match self.free.pop() {
             Some(id) => id,
             None => {

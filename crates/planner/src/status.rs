@@ -11,7 +11,8 @@ use crate::facts::ObjectKey;
 use crate::front::dns_policy::PolicyState;
 use crate::front::zone::ParentZone;
 use crate::input::{ClusterId, ObjectRef};
-use crate::marks::PARENT_ZONE;
+use crate::last_valid::last_valid_spec;
+use crate::marks::{LAST_VALID_SPEC, PARENT_ZONE};
 use crate::note::{ConditionStatus, Note};
 use crate::output::Outcome;
 use crate::planner::Planner;
@@ -45,7 +46,7 @@ impl Planner {
         }
         let notes = self.notes_of(id);
         let mut status = self.fields(id, entry, outcome, &notes);
-        let generation = entry.object.as_ref().and_then(|object| object.meta.generation);
+        let generation = entry.generation();
         if let Some(generation) = generation {
             status.insert("observedGeneration".to_owned(), json!(generation));
         }
@@ -62,18 +63,32 @@ impl Planner {
         if reference.kind.namespaced() {
             metadata.insert("namespace".to_owned(), json!(reference.namespace));
         }
+        let mut annotations = Map::new();
         if let Some(parent) = self.parent_zone(cluster, reference) {
             let full = format!("{}.{}", parent.name, parent.namespace);
             let value = label_value(&full);
             if value != full {
-                metadata.insert("annotations".to_owned(), json!({ PARENT_ZONE: full }));
+                annotations.insert(PARENT_ZONE.to_owned(), json!(full));
             }
             metadata.insert("labels".to_owned(), json!({ PARENT_ZONE: value }));
+        }
+        if let Some(spec) = self.last_valid(cluster, reference) {
+            annotations.insert(LAST_VALID_SPEC.to_owned(), json!(spec));
+        }
+        if !annotations.is_empty() {
+            metadata.insert("annotations".to_owned(), Value::Object(annotations));
         }
         let kind = reference.kind;
         Some(
             json!({ "apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": metadata, "status": status }),
         )
+    }
+
+    /// The spec in force of an object whose newest version is invalid.
+    fn last_valid(&self, cluster: ClusterId, reference: &ObjectRef) -> Option<String> {
+        let entry = self.snapshot.entry(self.snapshot.id(&ObjectKey::new(cluster, reference.clone()))?)?;
+        entry.trouble.as_ref()?;
+        last_valid_spec(entry.object.as_ref()?)
     }
 
     /// The zone that a Zone or Record belongs to.
@@ -150,7 +165,7 @@ impl Planner {
         if !phased.contains(&kind) {
             return None;
         }
-        if !entry.problems.is_empty() {
+        if entry.trouble.is_some() {
             return Some("Failed");
         }
         let ready = notes.iter().find(|note| note.condition == "Ready")?;

@@ -4,5 +4,6 @@
 mod dump;
 mod explain;
 mod incremental;
+mod last_valid;
 mod limits;
 mod world;

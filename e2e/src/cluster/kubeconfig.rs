@@ -1,5 +1,6 @@
 //! Files that tell a client where the API server is and who it speaks as.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -35,7 +36,10 @@ impl Cluster {
              contexts: [{{name: {user}, context: {{cluster: test, user: {user}, namespace: {namespace}}}}}]\n",
             authority.display()
         );
-        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        // Another test may be reading the same file: it appears as a whole.
+        let mut aside = tempfile::NamedTempFile::new_in(self.folder())?;
+        aside.write_all(text.as_bytes())?;
+        aside.persist(&path).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(path)
     }
 }

@@ -91,7 +91,7 @@ fn every_manifest_is_what_it_was_after_a_round_trip() {
         for document in documents(&fs::read_to_string(&path).unwrap()) {
             let object = read(&document).unwrap();
             let again = decode(object.kind(), manifest(&object)).unwrap();
-            assert_eq!(Object { serial: None, ..object }, again, "{}", path.display());
+            assert_eq!(Object { published: None, ..object }, again, "{}", path.display());
         }
     }
 }

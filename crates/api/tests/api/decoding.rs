@@ -1,6 +1,6 @@
 //! Decoding: strictness for our kinds, indulgence for others, defaults, secrets.
 
-use api::{Kind, Lookup, Object, Published, Spec, decode, manifest};
+use api::{Delivery, Kind, Lookup, Object, Published, Spec, decode, manifest};
 use rstest::rstest;
 use serde_json::json;
 
@@ -161,6 +161,88 @@ fn dns_endpoint_is_read_and_written_as_external_dns_has_it() {
     assert_eq!(manifest(&object), endpoint);
 }
 
+#[test]
+fn what_a_newer_definition_adds_is_pruned_at_every_depth() {
+    let mut zone = json!({
+        "apiVersion": "kubi.zone/v1alpha1", "kind": "Zone", "data": 1,
+        "metadata": {"name": "z", "namespace": "n", "newer": 1, "generateName": "z-", "deletionGracePeriodSeconds": 0},
+        "spec": {
+            "domainName": "example.org", "newer": {"deep": true}, "zoneRef": null,
+            "delegations": [{"namespaces": ["a"], "newer": 1, "records": [{"pattern": "*", "newer": []}]}],
+        },
+        "status": {"serial": 7, "newer": 1},
+    });
+    assert!(decode(Kind::Zone, zone.clone()).is_err(), "decode alone stays strict");
+    api::prune(Kind::Zone, &mut zone);
+    let expected = json!({
+        "domainName": "example.org", "zoneRef": null,
+        "delegations": [{"namespaces": ["a"], "records": [{"pattern": "*"}]}],
+    });
+    assert_eq!(zone["spec"], expected);
+    assert_eq!(zone["status"], json!({"serial": 7, "newer": 1}), "nobody decodes a status of ours");
+    assert_eq!(decode(Kind::Zone, zone).unwrap().published.unwrap().serial, 7);
+}
+
+#[test]
+fn pruning_keeps_all_that_a_kind_takes() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/admission/accept");
+    let mut seen = std::collections::BTreeSet::new();
+    for document in manifests(&folder) {
+        let text = |field: &str| document[field].as_str().unwrap_or_default().to_owned();
+        let Lookup::Known(kind) = Kind::lookup(&text("apiVersion"), &text("kind")) else { continue };
+        let mut pruned = document.clone();
+        api::prune(kind, &mut pruned);
+        assert_eq!(pruned, document);
+        seen.insert(kind);
+    }
+    let ours = Kind::ALL.iter().copied().filter(|kind| kind.is_ours());
+    assert_eq!(ours.filter(|kind| !seen.contains(kind)).collect::<Vec<_>>(), []);
+}
+
+/// Every document of every YAML file below a folder.
+fn manifests(folder: &std::path::Path) -> Vec<serde_json::Value> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let of = |path: std::path::PathBuf| match path.is_dir() {
+        true => manifests(&path),
+        false => serde_saphyr::from_multiple(&std::fs::read_to_string(path).unwrap()).unwrap(),
+    };
+    entries.flat_map(of).collect()
+}
+
+#[rstest]
+#[case::nothing_yet(json!([]), Delivery::Accepted)]
+#[case::accepted(json!([{"type": "Ready", "status": "False", "reason": "Accepted"}]), Delivery::Accepted)]
+#[case::programmed(json!([{"type": "Ready", "status": "True", "reason": "Programmed"}]), Delivery::Programmed)]
+#[case::of_this_generation(
+    json!([{"type": "Ready", "status": "True", "reason": "Programmed", "observedGeneration": 3}]),
+    Delivery::Programmed
+)]
+#[case::of_an_older_generation(
+    json!([{"type": "Ready", "status": "True", "reason": "Programmed", "observedGeneration": 2}]),
+    Delivery::Accepted
+)]
+#[case::failed(
+    json!([{"type": "Ready", "status": "False", "reason": "Failed", "message": "quota"}]),
+    Delivery::Failed("quota".into())
+)]
+#[case::another_condition(json!([{"type": "Other", "status": "True", "reason": "Programmed"}]), Delivery::Accepted)]
+fn a_record_of_external_dns_is_as_far_as_its_ready_says(
+    #[case] conditions: serde_json::Value,
+    #[case] expected: Delivery,
+) {
+    let record = json!({
+        "apiVersion": "externaldns.k8s.io/v1alpha1", "kind": "DNSRecord",
+        "metadata": {"name": "a-example-org-a-1a2b3c4d", "namespace": "n", "generation": 3},
+        "spec": {"endpoint": {"dnsName": "a.example.org", "recordType": "A", "targets": ["192.0.2.1"], "recordTTL": 60}},
+        "status": {"conditions": conditions},
+    });
+    let object = decode(Kind::ExternalDNSRecord, record).unwrap();
+    let Spec::ExternalDNSRecord(record) = &object.spec else { panic!() };
+    assert_eq!((&*record.dns_name, &*record.record_type), ("a.example.org", "A"));
+    assert_eq!(record.delivery, expected);
+    assert_eq!(decode(Kind::ExternalDNSRecord, manifest(&object)).unwrap(), object);
+}
+
 #[rstest]
 #[case("cluster.router.io/v1alpha1", "ClusterIdentity", Lookup::Known(Kind::ClusterIdentity))]
 #[case("routing.router.io/v1alpha1", "DNSPolicy", Lookup::Known(Kind::DNSPolicy))]
@@ -168,7 +250,8 @@ fn dns_endpoint_is_read_and_written_as_external_dns_has_it() {
 #[case("v1", "Service", Lookup::Known(Kind::Service))]
 #[case("v1", "ConfigMap", Lookup::Foreign)]
 #[case("networking.istio.io/v1", "Gateway", Lookup::Foreign)]
-#[case("externaldns.k8s.io/v1alpha1", "DNSRecord", Lookup::Foreign)]
+#[case("externaldns.k8s.io/v1alpha1", "DNSRecord", Lookup::Known(Kind::ExternalDNSRecord))]
+#[case("dns.homelab.mortenolsen.pro/v1alpha1", "DNSRecord", Lookup::Known(Kind::DNSRecord))]
 fn lookup_finds_the_kind(#[case] api_version: &str, #[case] kind: &str, #[case] expected: Lookup) {
     assert_eq!(Kind::lookup(api_version, kind), expected);
 }

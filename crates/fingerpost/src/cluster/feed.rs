@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use api::{Kind, Object, Problem};
+use planner::marks::LAST_VALID_SPEC;
 use planner::{Change, ClusterId, ObjectRef};
 use serde_json::Value;
 
@@ -37,7 +38,10 @@ pub fn reference(kind: Kind, key: &Key) -> ObjectRef {
 /// An object and, before it, its last valid version where the operator wrote one down.
 fn seen(mut object: Object) -> Vec<Change> {
     object.meta.annotations.remove(LAST_APPLIED);
-    vec![Change::Put(HERE, Arc::new(object))]
+    let before = object.meta.annotations.remove(LAST_VALID_SPEC);
+    let before = before.and_then(|spec| planner::from_last_valid(object.kind(), &object.meta, &spec));
+    let versions = before.into_iter().chain([object]);
+    versions.map(|version| Change::Put(HERE, Arc::new(version))).collect()
 }
 
 fn broken(kind: Kind, arrival: &Arrival, message: String) -> Vec<Change> {
@@ -49,7 +53,7 @@ fn broken(kind: Kind, arrival: &Arrival, message: String) -> Vec<Change> {
 /// The last valid version of an object that cannot be decoded, where the operator wrote one down.
 fn last_valid(kind: Kind, text: &str) -> Option<Object> {
     let mut manifest: Value = serde_json::from_str(text).ok()?;
-    let spec = manifest["metadata"]["annotations"]["fingerpost.dev/last-valid-spec"].as_str()?.to_owned();
+    let spec = manifest["metadata"]["annotations"][LAST_VALID_SPEC].as_str()?.to_owned();
     manifest["spec"] = serde_json::from_str(&spec).ok()?;
     api::decode(kind, manifest).ok()
 }
@@ -59,6 +63,7 @@ fn decode(kind: Kind, text: &str) -> Result<Object, String> {
     if let Ok(object) = api::decode(kind, &mut serde_json::Deserializer::from_str(text)) {
         return Ok(object);
     }
-    let manifest: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let mut manifest: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    api::prune(kind, &mut manifest);
     api::decode(kind, manifest).map_err(|error| error.to_string())
 }

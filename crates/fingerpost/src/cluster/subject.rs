@@ -19,15 +19,16 @@ pub enum Subject {
 impl Subject {
     /// Everything that the operator watches.
     pub fn of_operator() -> Vec<Subject> {
-        let mut subjects = Subject::of_server();
-        subjects.push(Subject::IstioGateway);
-        subjects
+        let kinds = Kind::ALL.iter().copied().map(Subject::Kind);
+        kinds.chain([Subject::IstioGateway, Subject::Serials]).collect()
     }
 
     /// What the DNS servers watch: all that an answer is made of.
     pub fn of_server() -> Vec<Subject> {
-        let kinds = Kind::ALL.iter().copied().map(Subject::Kind);
-        kinds.chain([Subject::Serials]).collect()
+        let status_only = |subject: &Subject| {
+            matches!(subject, Subject::IstioGateway | Subject::Kind(Kind::ExternalDNSRecord))
+        };
+        Subject::of_operator().into_iter().filter(|subject| !status_only(subject)).collect()
     }
 
     /// Group and version, as a manifest's `apiVersion` has them.

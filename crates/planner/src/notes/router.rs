@@ -2,12 +2,12 @@
 
 use api::Spec;
 
+use super::published::published;
 use crate::front::dns_policy::{PolicyOutcome, PolicyState};
 use crate::front::gateway::{GatewayOutcome, GatewayState};
 use crate::front::service_route::RouteOutcome;
 use crate::hosts::LIMIT;
 use crate::note::{Note, Severity};
-use crate::place::{Place, Scope};
 use crate::planner::Planner;
 use crate::snapshot::{Entry, Id};
 
@@ -212,37 +212,4 @@ fn active_route(planner: &Planner, id: Id, gateway: &str) -> Vec<Note> {
     };
     notes.extend(published(planner, id));
     notes
-}
-
-/// Whether the world sees the records: ours to say for our own server, else the controller's.
-fn published(planner: &Planner, id: Id) -> Option<Note> {
-    let evaluated = planner.evaluated(id)?;
-    let output = &evaluated.output;
-    let lost = |seed: &crate::output::ChildSeed| {
-        let claims = seed.claims();
-        claims.into_iter().all(|number| planner.lost(id).iter().any(|one| usize::from(one.claim) == number))
-    };
-    let (mut controllers, mut classes) = (Vec::new(), Vec::new());
-    for seed in output.children.iter().filter(|seed| !lost(seed)) {
-        match &output.claims.get(usize::from(seed.first))?.scope {
-            Scope::At(Place::Class(class)) if seed.embedded => {
-                match planner.holder_of_view(evaluated.rank.cluster, class) {
-                    None => classes.push(class.to_string()),
-                    Some(_) => {
-                        controllers.push(format!("{} (DNSClass {class} has no view)", seed.controller))
-                    }
-                }
-            }
-            _ => controllers.push(seed.controller.to_string()),
-        }
-    }
-    if !controllers.is_empty() {
-        return Some(Note::unknown(
-            "Published",
-            "HandedOver",
-            format!("handed over to {}", controllers.join(", ")),
-        ));
-    }
-    let served = format!("answered by our own server, class {}", classes.join(", "));
-    (!classes.is_empty()).then(|| Note::fact("Published", "Programmed", served))
 }

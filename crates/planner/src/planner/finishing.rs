@@ -1,8 +1,11 @@
 //! Last stage: serials, child objects, and the delta.
 
+use dns::Name;
+
 use super::{Planner, Work};
 use crate::children::{ChildRef, Made};
 use crate::delta::{ChangeKind, Delta};
+use crate::input::ClusterId;
 use crate::setting::Numbering;
 use crate::snapshot::Id;
 use crate::zone_table::{Candidate, Source};
@@ -47,6 +50,9 @@ impl Planner {
         }
         merge_moves(&mut work.delta.children);
         self.take_outcomes(&mut work);
+        for (cluster, name) in std::mem::take(&mut work.delivered) {
+            work.statuses.extend(self.claimants(cluster, &name));
+        }
         let ids = work.statuses.take();
         work.delta.statuses.extend(ids.into_iter().filter_map(|id| self.reference(id)));
         for id in &work.gone {
@@ -54,6 +60,14 @@ impl Planner {
             self.snapshot.release(*id);
         }
         work.delta
+    }
+
+    /// The objects of a cluster that want a name, in whichever zone.
+    fn claimants(&self, cluster: ClusterId, name: &Name) -> impl Iterator<Item = Id> {
+        let zones = name.suffix_keys().filter_map(|key| self.zone_numbers.get(key));
+        let nodes = zones.filter_map(|number| self.zones[*number as usize].nodes.get(name));
+        let ids = nodes.flat_map(|node| node.claims.iter().map(|(id, _)| *id));
+        ids.filter(move |id| self.snapshot.entry(*id).is_some_and(|entry| entry.key.cluster == cluster))
     }
 
     /// Keeps why children could not be applied, as long as they are planned.

@@ -25,6 +25,9 @@ impl Planner {
         for fact in &facts {
             work.views |=
                 matches!(fact, Fact::Identity(_) | Fact::Controllers(_) | Fact::List(Index::Classes));
+            if let Fact::List(Index::Delivered(cluster, name, _)) = fact {
+                work.delivered.push((*cluster, name.clone()));
+            }
             self.dirty(fact, &mut standing, work);
         }
         let mut origins = BTreeSet::new();

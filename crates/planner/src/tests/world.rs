@@ -149,7 +149,7 @@ fn kind_of(step: Step) -> Kind {
         Kind::Service,
         Kind::DNSEndpoint,
         Kind::DNSClass,
-        Kind::ServiceRoute,
+        Kind::ExternalDNSRecord,
     ];
     KINDS[usize::from(step.kind % 12).min(10)]
 }
@@ -219,6 +219,12 @@ fn manifest(step: Step) -> Value {
             let spec = json!({ "type": "LoadBalancer" });
             return json!({ "apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec, "status": status });
         }
+        Kind::ExternalDNSRecord => {
+            metadata["generation"] = json!(1);
+            let status = delivery_status(shape);
+            let spec = json!({ "endpoint": delivered_endpoint(shape / 4) });
+            return json!({ "apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": metadata, "spec": spec, "status": status });
+        }
         Kind::Zone => zone_spec(shape),
         Kind::Record => record_spec(shape),
         Kind::DNSEndpoint => {
@@ -248,6 +254,26 @@ fn manifest(step: Step) -> Value {
         manifest["status"] = json!({ "serial": 2026010100 + u32::from(shape), "hash": "00000000000000ff" });
     }
     manifest
+}
+
+/// A route's record or a gateway's, as they come about most often.
+fn delivered_endpoint(shape: u8) -> Value {
+    let (name, rtype, target) = match shape % 4 {
+        0 => ("api-ns-p-prod-shop.example.org", "CNAME", "aks01-weu-internal.example.org"),
+        1 => ("web-ns-p-prod-shop.example.org", "CNAME", "aks01-weu-external.example.org"),
+        2 => ("aks01-weu-internal.example.org", "A", "192.0.2.11"),
+        _ => ("aks01-weu-external.example.org", "A", "192.0.2.10"),
+    };
+    json!({ "dnsName": name, "recordType": rtype, "targets": [target] })
+}
+
+fn delivery_status(shape: u8) -> Value {
+    let (status, reason) = match shape % 4 {
+        0 => ("False", "Accepted"),
+        1 => ("False", "Failed"),
+        _ => ("True", "Programmed"),
+    };
+    json!({ "conditions": [{ "type": "Ready", "status": status, "reason": reason, "message": "as it is" }] })
 }
 
 fn zone_spec(shape: u8) -> Value {

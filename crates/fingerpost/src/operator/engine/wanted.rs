@@ -43,8 +43,9 @@ impl Engine {
                 return Some(write);
             }
         }
-        self.next_of_metadata(&planner, object, &live)
-            .or_else(|| self.next_of_status(&planner, object, &live))
+        let mut document = planner.document_of(HERE, object)?;
+        let status = document["status"].take();
+        self.next_of_metadata(object, &live, &document).or_else(|| self.next_of_status(&planner, object, &live, status))
     }
 
     /// An Istio Gateway holds the hosts of many routes, so it is written in its own time.
@@ -54,20 +55,18 @@ impl Engine {
         }
     }
 
-    fn next_of_metadata(&self, planner: &Planner, object: &ObjectRef, live: &LiveObject) -> Next {
-        let document = planner.document_of(HERE, object)?;
+    fn next_of_metadata(&self, object: &ObjectRef, live: &LiveObject, document: &Value) -> Next {
         let strings =
             |key: &str| serde_json::from_value(document["metadata"][key].clone()).unwrap_or_default();
         let wanted = own_metadata(&strings("labels"), &strings("annotations"));
         if live.metadata.is(wanted) {
             return None;
         }
-        let write = compose::apply_metadata(object, live, &document)?;
+        let write = compose::apply_metadata(object, live, document)?;
         Some((Purpose::Part(object.clone(), Part::Metadata, wanted, None), write))
     }
 
-    fn next_of_status(&self, planner: &Planner, object: &ObjectRef, live: &LiveObject) -> Next {
-        let status = planner.status(HERE, object)?;
+    fn next_of_status(&self, planner: &Planner, object: &ObjectRef, live: &LiveObject, status: Value) -> Next {
         let wanted = wanted_status(&status);
         if live.status.is(wanted) {
             return None;

@@ -1,0 +1,136 @@
+//! Whether the world sees the records of a route or gateway: ours to say for our own server, else
+//! ExternalDNS's, where its registry is made of objects (ERRATA, "Ready and Published").
+
+use std::collections::BTreeMap;
+
+use api::foreign::{DeliveredRecord, Delivery};
+use api::{Object, Spec};
+use dns::{Name, Rdata, Rtype};
+
+use crate::facts::Index;
+use crate::input::ClusterId;
+use crate::note::Note;
+use crate::output::{ChildSeed, Claim};
+use crate::place::{Place, Scope};
+use crate::planner::Planner;
+use crate::snapshot::Id;
+
+/// How much of a provider's message a status repeats.
+const MAX_MESSAGE: usize = 500;
+
+/// Who delivers an object's records.
+#[derive(Default)]
+struct Deliverers<'a> {
+    /// The classes of our own server.
+    classes: Vec<String>,
+    /// The controllers that deliver by other means.
+    controllers: Vec<String>,
+    /// What those have been given; a record that two of them have is in it twice.
+    claims: Vec<&'a Claim>,
+}
+
+/// What is known of the records' publication; nothing where there are none.
+pub(super) fn published(planner: &Planner, id: Id) -> Option<Note> {
+    let Deliverers { classes, controllers, claims } = deliverers(planner, id)?;
+    if controllers.is_empty() {
+        let served = format!("answered by our own server, class {}", classes.join(", "));
+        return (!classes.is_empty()).then(|| Note::fact("Published", "Programmed", served));
+    }
+    let controllers = controllers.join(", ");
+    Some(match delivery(planner, planner.evaluated(id)?.rank.cluster, &claims) {
+        Delivery::Programmed => Note::fact("Published", "Programmed", format!("programmed by {controllers}")),
+        Delivery::Failed(message) => Note::lacking("Published", "Failed", message),
+        Delivery::Accepted => {
+            Note::unknown("Published", "HandedOver", format!("handed over to {controllers}"))
+        }
+    })
+}
+
+fn deliverers(planner: &Planner, id: Id) -> Option<Deliverers<'_>> {
+    let evaluated = planner.evaluated(id)?;
+    let mut deliverers = Deliverers::default();
+    for seed in &evaluated.output.children {
+        let claims = planner.standing_claims(id, evaluated, seed);
+        let Some(first) = claims.first() else { continue };
+        match own_class(planner, evaluated.rank.cluster, seed, first) {
+            Some(Ok(class)) => deliverers.classes.push(class.to_string()),
+            Some(Err(class)) => {
+                let without = format!("{} (DNSClass {class} has no view)", seed.controller);
+                deliverers.controllers.push(without);
+                deliverers.claims.extend(claims);
+            }
+            None => {
+                deliverers.controllers.push(seed.controller.to_string());
+                deliverers.claims.extend(claims);
+            }
+        }
+    }
+    Some(deliverers)
+}
+
+/// The class of our own server that answers a claim; as an error, where that class has no view.
+fn own_class<'a>(
+    planner: &Planner,
+    cluster: ClusterId,
+    seed: &ChildSeed,
+    claim: &'a Claim,
+) -> Option<Result<&'a str, &'a str>> {
+    match &claim.scope {
+        Scope::At(Place::Class(class)) if seed.embedded => {
+            let is_served = planner.holder_of_view(cluster, class).is_none();
+            Some(if is_served { Ok(class) } else { Err(class) })
+        }
+        _ => None,
+    }
+}
+
+/// What ExternalDNS says of the records together: one that failed decides, then one that is not yet
+/// known to stand.
+fn delivery(planner: &Planner, cluster: ClusterId, claims: &[&Claim]) -> Delivery {
+    let mut wanted: BTreeMap<(&Name, Rtype), (usize, &[Rdata])> = BTreeMap::new();
+    for claim in claims {
+        wanted.entry((&claim.name, claim.rtype)).or_insert((0, &claim.data)).0 += 1;
+    }
+    let mut all_programmed = true;
+    for ((name, rtype), (count, data)) in wanted {
+        let said: Vec<_> = said_of(planner, cluster, name, rtype, data).collect();
+        if let Some(failure) = said.iter().find_map(|(object, record)| failure(object, record)) {
+            return Delivery::Failed(failure.into());
+        }
+        // Each controller has a registry and so an object of its own.
+        let programmed = said.iter().filter(|(_, record)| record.delivery == Delivery::Programmed).count();
+        all_programmed &= programmed >= count;
+    }
+    if all_programmed { Delivery::Programmed } else { Delivery::Accepted }
+}
+
+/// ExternalDNS's objects that are about exactly this record set.
+fn said_of<'a>(
+    planner: &'a Planner,
+    cluster: ClusterId,
+    name: &Name,
+    rtype: Rtype,
+    data: &'a [Rdata],
+) -> impl Iterator<Item = (&'a Object, &'a DeliveredRecord)> {
+    let index = Index::Delivered(cluster, name.clone(), rtype);
+    let objects: Vec<_> = planner.snapshot.indexed(&index).map(|(_, id)| id).collect();
+    let objects = objects.into_iter().filter_map(|id| planner.snapshot.object(id));
+    objects.filter_map(move |object| match &object.spec {
+        Spec::ExternalDNSRecord(record) if targets(record, rtype) == data => Some((&**object, &**record)),
+        _ => None,
+    })
+}
+
+fn targets(record: &DeliveredRecord, rtype: Rtype) -> Vec<Rdata> {
+    let mut data: Vec<_> =
+        record.targets.iter().filter_map(|target| Rdata::parse(rtype, target, &Name::root()).ok()).collect();
+    data.sort_unstable();
+    data.dedup();
+    data
+}
+
+fn failure(object: &Object, record: &DeliveredRecord) -> Option<String> {
+    let Delivery::Failed(message) = &record.delivery else { return None };
+    let message: String = message.chars().take(MAX_MESSAGE).collect();
+    Some(format!("ExternalDNS's DNSRecord {}/{}: {message}", object.meta.namespace, object.meta.name))
+}
