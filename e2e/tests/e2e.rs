@@ -32,6 +32,8 @@ mod golden;
 mod kill;
 #[path = "e2e/kill_operator.rs"]
 mod kill_operator;
+#[path = "e2e/lease.rs"]
+mod lease;
 #[path = "e2e/nameservers.rs"]
 mod nameservers;
 #[path = "e2e/old_definitions.rs"]
@@ -44,6 +46,8 @@ mod publication;
 mod replicas;
 #[path = "e2e/servers.rs"]
 mod servers;
+#[path = "e2e/webhook.rs"]
+mod webhook;
 #[path = "e2e/world.rs"]
 mod world;
 #[path = "e2e/zone_output.rs"]

@@ -9,6 +9,7 @@
 //! Planning that panics costs nothing that is served: the last answers stay, and the next reading
 //! plans everything anew.
 
+pub mod journal;
 pub mod keeper;
 pub mod listeners;
 pub mod ports;

@@ -27,6 +27,11 @@ impl ObjectKey {
     pub(crate) fn new(cluster: ClusterId, reference: ObjectRef) -> ObjectKey {
         ObjectKey { cluster, reference }
     }
+
+    pub(crate) fn of(cluster: ClusterId, object: &Object) -> ObjectKey {
+        let (namespace, name) = (object.meta.namespace.clone(), object.meta.name.clone());
+        ObjectKey::new(cluster, ObjectRef { kind: object.kind(), namespace, name })
+    }
 }
 
 /// A list of objects, oldest first.

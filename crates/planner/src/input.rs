@@ -31,6 +31,9 @@ pub enum Change {
     /// The object as it now stands. The planner validates it: if it is invalid, the last valid
     /// version that the planner was given stays in force.
     Put(ClusterId, Arc<Object>),
+    /// What was valid of an object, as somebody wrote it down before the version that is told of next.
+    /// It counts only where the planner was given no valid version itself.
+    LastValid(ClusterId, Arc<Object>),
     /// The object is there but cannot be decoded. Its last valid version stays in force.
     Broken(ClusterId, ObjectRef, Vec<Problem>),
     /// The object is gone.

@@ -17,6 +17,7 @@ mod resolving;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use api::Object;
 use dns::Name;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -183,15 +184,14 @@ impl Planner {
 
     fn take(&mut self, change: Change, work: &mut Work) {
         match change {
-            Change::Put(cluster, object) => {
-                let meta = &object.meta;
-                let (namespace, name) = (meta.namespace.clone(), meta.name.clone());
-                let key = ObjectKey::new(cluster, ObjectRef { kind: object.kind(), namespace, name });
-                // What was valid of an object that is gone is not in force for the one after it.
-                if self.snapshot.is_replaced_by(&key, &object) {
-                    self.remove(&key, work);
+            Change::Put(cluster, object) => self.put(cluster, object, work),
+            Change::LastValid(cluster, object) => {
+                let key = ObjectKey::of(cluster, &object);
+                let known = self.snapshot.id(&key).and_then(|id| self.snapshot.object(id));
+                let is_needed = known.is_none() || self.snapshot.is_replaced_by(&key, &object);
+                if is_needed && api::validate(&object).is_empty() {
+                    self.put(cluster, object, work);
                 }
-                self.snapshot.put(key, object, &mut work.touched);
             }
             Change::Broken(cluster, reference, problems) => {
                 self.snapshot.refuse(ObjectKey::new(cluster, reference), problems, &mut work.touched);
@@ -226,6 +226,15 @@ impl Planner {
             // The date is read when a hash moves, so midnight re-runs nothing.
             Change::Today(today) => self.snapshot.today = today,
         }
+    }
+
+    fn put(&mut self, cluster: ClusterId, object: Arc<Object>, work: &mut Work) {
+        let key = ObjectKey::of(cluster, &object);
+        // What was valid of an object that is gone is not in force for the one after it.
+        if self.snapshot.is_replaced_by(&key, &object) {
+            self.remove(&key, work);
+        }
+        self.snapshot.put(key, object, &mut work.touched);
     }
 
     fn remove(&mut self, key: &ObjectKey, work: &mut Work) {

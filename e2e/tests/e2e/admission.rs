@@ -1,122 +1,137 @@
-//! The admission webhook, asked by the real API server.
+//! The webhook of a running operator as a real API server asks it, and as kubectl shows its words.
 
-use anyhow::{Context, Result, ensure};
-use e2e::{Alone, Folder, Operator, run};
+use anyhow::{Context, Result};
+use e2e::chart::render;
+use e2e::{Cluster, Folder, OPERATOR_NAMESPACE, Operator, Place, run};
 use serde_json::{Value, json};
 
-use crate::world::{SOON, World, kubizone};
+use crate::lease::{cluster, place, wait_for_leader};
 
-const SECRET: &str = "/api/v1/namespaces/fingerpost-system/secrets/fingerpost-webhook";
 const CONFIGURATION: &str =
     "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/fingerpost";
 
-/// What an operator outside of the cluster needs beyond the chart's role: nobody made the configuration.
-const MAY_REGISTER: &str = "
-{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: may-register}, \
-    rules: [{apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations], verbs: [create]}]}
----
-{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: may-register}, \
-    roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: may-register}, \
-    subjects: [{kind: ServiceAccount, name: fingerpost-operator, namespace: fingerpost-system}]}
-";
+/// Wrong in a way that no schema and no rule of the CRD can see.
+const BAD: &str = "{apiVersion: kubi.zone/v1alpha1, kind: Record, metadata: {namespace: NAMESPACE, name: r}, \
+    spec: {domainName: a.example.org., type: A, rdata: not-an-address}}\n";
 
-/// The schema lets it pass; the planner does not.
-fn bad(namespace: &str, name: &str) -> String {
-    let spec = json!({"domainName": "www.example.org.", "type": "A", "rdata": "no address"});
-    let metadata = json!({"name": name, "namespace": namespace, "finalizers": ["example.org/hold"]});
-    json!({"apiVersion": "kubi.zone/v1alpha1", "kind": "Record", "metadata": metadata, "spec": spec})
-        .to_string()
+pub(crate) fn bad(namespace: &str) -> String {
+    BAD.replace("NAMESPACE", namespace)
 }
 
-fn started() -> Result<(World<Alone>, Operator)> {
-    let world = World::alone()?;
-    world.api().apply_text(MAY_REGISTER)?;
-    world.cluster.ensure_namespace("web")?;
-    world.api().delete(SECRET)?;
-    let place = world.place(&[])?;
+/// An operator outside of the cluster. Its role lets it change the configuration but not make one, so that
+/// is done for it.
+pub(crate) fn outside(cluster: &Cluster) -> Result<Place> {
+    cluster.api().apply(&json!({"apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "fingerpost"}}))?;
+    let place = place(cluster, &cluster.url(), &[])?;
     let url = format!("--webhook-url=https://{}", place.webhook());
-    let operator = Operator::start(place.flag(&url))?;
-    refuses(&world, &operator)?;
-    Ok((world, operator))
+    Ok(place.flag(&url))
 }
 
-/// Waits until a bad object is refused, in the words of the planner.
-fn refuses(world: &World<Alone>, operator: &Operator) -> Result<()> {
-    let words = planners_words()?;
-    world.expect("a refusal", |_| {
-        let said = create(world, "web").map_err(|error| error.to_string())?;
-        let refused =
-            !said.well && said.complaint.contains("denied the request") && said.complaint.contains(&words);
-        if refused { Ok(()) } else { Err(format!("{said:?}, not `{words}`\n{}", operator.output())) }
+/// Waits until the API server asks the webhook, and returns what kubectl shows.
+pub(crate) fn wait_for_refusal(cluster: &Cluster, manifest: &str) -> Result<String> {
+    let try_it = ["apply", "--dry-run=server", "-f", "-"];
+    cluster.wait_for("the webhook to refuse", |_| {
+        let said = cluster.kubectl_with("admin", &try_it, manifest)?;
+        Ok((!said.well).then_some(said.complaint))
     })
 }
 
-fn create(world: &World<Alone>, namespace: &str) -> Result<e2e::Said> {
-    world.cluster.kubectl_with("admin", &["create", "--dry-run=server", "-f", "-"], &bad(namespace, "bad"))
+fn secret(cluster: &Cluster) -> Result<Value> {
+    let path = format!("/api/v1/namespaces/{OPERATOR_NAMESPACE}/secrets/fingerpost-webhook");
+    cluster.api().get(&path)?.context("there is no Secret")
 }
 
-/// What `fingerpost check` has against the same object in a file.
-fn planners_words() -> Result<String> {
+fn configuration(cluster: &Cluster) -> Result<Value> {
+    cluster.api().get(CONFIGURATION)?.context("there is no configuration")
+}
+
+#[test]
+fn refusal_has_the_words_of_check() -> Result<()> {
+    let cluster = cluster()?;
+    let namespace = cluster.namespace("admission")?;
+    let _operator = Operator::start(outside(&cluster)?)?;
+    let told = wait_for_refusal(&cluster, &bad(&namespace))?;
     let folder = Folder::new()?;
-    folder.write("bad.yaml", &bad("web", "bad"))?;
-    let output = run(&["check", &folder.path().display().to_string(), "-o", "json"])?;
-    let told: Value = serde_json::from_slice(&output.stdout).with_context(|| format!("{output:?}"))?;
-    let text = told.pointer("/problems/0/message").or_else(|| told.pointer("/0/message"));
-    let text = text.and_then(Value::as_str).with_context(|| told.to_string())?;
-    Ok(text.to_owned())
-}
-
-#[test]
-fn what_the_planner_refuses_is_refused_and_a_dead_webhook_blocks_nothing() -> Result<()> {
-    let (world, mut operator) = started()?;
-    for namespace in ["kube-system", "fingerpost-system"] {
-        let said = create(&world, namespace)?;
-        ensure!(said.well, "{namespace} is left out: {said:?}");
-    }
-    let configuration = world.api().get(CONFIGURATION)?.context("no configuration")?;
-    ensure!(configuration["webhooks"][0]["failurePolicy"] == "Ignore", "{configuration}");
-    operator.process().terminate()?;
-    operator.process().wait_for_end()?;
-    let said = world.cluster.kubectl_with("admin", &["create", "-f", "-"], &bad("web", "bad"))?;
-    ensure!(said.well, "nobody answers, and so nobody refuses: {said:?}");
-    operator.restart()?;
-    refuses(&world, &operator)?;
-    // What got in while it was away can be changed no further, but let go of.
-    let path = kubizone("records", "web", "bad");
-    let worse = world.api().merge(&path, &json!({"spec": {"rdata": "still no address"}}));
-    ensure!(worse.is_err(), "{worse:?}");
-    world.api().delete(&path)?;
-    world.api().merge(&path, &json!({"metadata": {"finalizers": null}})).context("the finalizer")?;
-    world.expect_gone(&path)
-}
-
-#[test]
-fn an_expired_certificate_is_replaced_without_a_restart() -> Result<()> {
-    let (world, mut operator) = started()?;
-    let before = world.api().get(SECRET)?.context("no Secret")?["data"]["tls.crt"].clone();
-    let expired = expired_pair()?;
-    world.api().merge(SECRET, &json!({"data": null, "stringData": expired}))?;
-    let there = world.api().get(SECRET)?.context("no Secret")?["data"]["tls.crt"].clone();
-    // It looks every minute, and at once when it begins or ceases to lead.
-    operator.process().suspend()?;
-    std::thread::sleep(std::time::Duration::from_secs(4));
-    operator.process().resume()?;
-    let replaced = e2e::wait_for_within(2 * SOON, "another certificate", || {
-        let now = world.api().get(SECRET)?.unwrap_or_default()["data"]["tls.crt"].clone();
-        Ok((now.is_string() && now != there && now != before).then_some(()))
-    });
-    replaced.with_context(|| operator.output())?;
-    refuses(&world, &operator)?;
-    ensure!(operator.process().is_running(), "{}", operator.output());
+    folder.write("record.yaml", &bad(&namespace))?;
+    let checked = run(&["check", "--output", "json", &folder.path().display().to_string()])?;
+    let findings: Value = serde_json::from_slice(&checked.stdout)?;
+    let words = findings[0]["message"].as_str().context("check finds nothing")?;
+    assert!(told.contains("validate.fingerpost.dev") && told.contains(words), "{told}\n{words}");
     Ok(())
 }
 
-/// A certificate that was good once, with its key, in the fields of a Secret.
-fn expired_pair() -> Result<Value> {
-    let mut parameters = rcgen::CertificateParams::new(vec!["127.0.0.1".to_owned()])?;
-    parameters.not_before = rcgen::date_time_ymd(2020, 1, 1);
-    parameters.not_after = rcgen::date_time_ymd(2020, 2, 1);
-    let key = rcgen::KeyPair::generate()?;
-    let certificate = parameters.self_signed(&key)?.pem();
-    Ok(json!({"tls.crt": certificate, "ca.crt": certificate, "tls.key": key.serialize_pem()}))
+#[test]
+fn dead_webhook_blocks_nobody_and_a_live_one_lets_clean_up() -> Result<()> {
+    let cluster = cluster()?;
+    let namespace = cluster.namespace("admission")?;
+    let mut operator = Operator::start(outside(&cluster)?)?;
+    wait_for_refusal(&cluster, &bad(&namespace))?;
+    operator.process().kill()?;
+    cluster.apply(&bad(&namespace))?;
+    let path = format!("/apis/kubi.zone/v1alpha1/namespaces/{namespace}/records/r");
+    cluster.api().merge(&path, &json!({"metadata": {"finalizers": ["example.org/held"]}}))?;
+    operator.restart()?;
+    wait_for_refusal(&cluster, &bad(&namespace).replace("name: r", "name: other"))?;
+    let kubectl = |arguments: &[&str]| cluster.kubectl("admin", &[&["-n", &namespace], arguments].concat());
+    kubectl(&["label", "record.kubi.zone", "r", "a=b"])?.success()?;
+    let worse = r#"{"spec":{"rdata":"nor-is-this"}}"#;
+    kubectl(&["patch", "record.kubi.zone", "r", "--type=merge", "-p", worse])?.failure()?;
+    kubectl(&["delete", "record.kubi.zone", "r", "--wait=false"])?.success()?;
+    let released = r#"{"metadata":{"finalizers":null}}"#;
+    kubectl(&["patch", "record.kubi.zone", "r", "--type=merge", "-p", released])?.success()?;
+    cluster.wait_for("the record to go", |api| Ok(api.get(&path)?.is_none().then_some(())))
+}
+
+#[test]
+fn restart_rewrites_neither_certificate_nor_configuration() -> Result<()> {
+    let cluster = cluster()?;
+    let namespace = cluster.namespace("admission")?;
+    let mut operator = Operator::start(outside(&cluster)?)?;
+    wait_for_refusal(&cluster, &bad(&namespace))?;
+    let before = (secret(&cluster)?, configuration(&cluster)?);
+    operator.process().terminate()?;
+    operator.process().wait_for_end()?;
+    operator.restart()?;
+    wait_for_leader(&cluster, operator.place())?;
+    wait_for_refusal(&cluster, &bad(&namespace))?;
+    assert_eq!((secret(&cluster)?, configuration(&cluster)?), before);
+    Ok(())
+}
+
+#[test]
+fn broken_certificate_is_made_anew() -> Result<()> {
+    let cluster = cluster()?;
+    let namespace = cluster.namespace("admission")?;
+    let mut operator = Operator::start(outside(&cluster)?)?;
+    wait_for_refusal(&cluster, &bad(&namespace))?;
+    operator.process().terminate()?;
+    operator.process().wait_for_end()?;
+    let path = format!("/api/v1/namespaces/{OPERATOR_NAMESPACE}/secrets/fingerpost-webhook");
+    cluster.api().merge(&path, &json!({"data": {"tls.key": "eA=="}}))?;
+    operator.restart()?;
+    wait_for_refusal(&cluster, &bad(&namespace))?;
+    assert_ne!(secret(&cluster)?["data"]["tls.key"], "eA==");
+    Ok(())
+}
+
+#[test]
+fn configuration_of_the_chart_gets_the_authority_and_nothing_else() -> Result<()> {
+    let cluster = cluster()?;
+    let objects = render(OPERATOR_NAMESPACE, "{}")?;
+    let rendered = objects.iter().find(|object| object["kind"] == "ValidatingWebhookConfiguration");
+    cluster.api().apply(rendered.context("the chart has no configuration")?)?;
+    let before = configuration(&cluster)?["webhooks"].clone();
+    let _operator = Operator::start(place(&cluster, &cluster.url(), &[])?)?;
+    let mut after = cluster.wait_for("the authority to be filled in", |_| {
+        let authority = secret(&cluster)?["data"]["ca.crt"].clone();
+        let webhooks = configuration(&cluster)?["webhooks"].clone();
+        let filled = |webhook: &Value| webhook["clientConfig"]["caBundle"] == authority;
+        Ok(webhooks.as_array().is_some_and(|all| all.iter().all(filled)).then_some(webhooks))
+    })?;
+    for webhook in after.as_array_mut().context("there are no webhooks")? {
+        webhook["clientConfig"].as_object_mut().context("it asks nobody")?.remove("caBundle");
+    }
+    assert_eq!(after, before);
+    Ok(())
 }

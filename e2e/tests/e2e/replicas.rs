@@ -1,9 +1,9 @@
-//! Several operators, and operators that may not do everything: one writes, and each says what it lacks.
+//! Operators that both write, that may not do everything, and whose objects lie in a namespace that goes.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use e2e::{Alone, Call, OPERATOR_NAMESPACE, Operator, Proxy};
+use e2e::{Alone, OPERATOR_NAMESPACE, Operator, Proxy};
 use serde_json::{Value, json};
 
 use crate::world::{World, endpoint, example_text, route};
@@ -22,41 +22,6 @@ fn second(world: &World<Alone>, flags: &[&str]) -> Result<(Proxy, Operator)> {
         world.cluster.kubeconfig_of_account(&proxy.url(), OPERATOR_NAMESPACE, "fingerpost-operator")?;
     let operator = Operator::start(world.place(flags)?.by(&kubeconfig))?;
     Ok((proxy, operator))
-}
-
-#[test]
-fn one_of_two_writes_and_the_other_takes_over() -> Result<()> {
-    let world = World::alone()?;
-    world.apply(&example_text("quickstart")?)?;
-    let mut first = world.operator(&[])?;
-    world.expect_there(&child("web"))?;
-    let (proxy, mut follower) = second(&world, &[])?;
-    follower.get("/api/v1/plan").context("a follower has pages too")?;
-    world.proxy.wait_for_quiet(QUIET)?;
-    assert_eq!(proxy.writes(), Vec::<Call>::new(), "a follower writes nothing");
-
-    // A leader that stands still for longer than its lease finds that out before it writes again.
-    first.process().suspend()?;
-    world.apply(&route("while-stopped"))?;
-    world.expect_there(&child("while-stopped")).with_context(|| follower.output())?;
-    world.proxy.forget();
-    first.process().resume()?;
-    world.apply(&route("after"))?;
-    world.expect_there(&child("after"))?;
-    world.expect("the old leader to know", |_| {
-        if first.output().contains("engine: following") { Ok(()) } else { Err(first.output()) }
-    })?;
-    world.proxy.wait_for_quiet(QUIET)?;
-    assert_eq!(world.proxy.writes(), Vec::<Call>::new(), "its lease had run out");
-    world.expect("the old leader to follow, ready", |_| {
-        first.health("/readyz").map(drop).map_err(|error| error.to_string())
-    })?;
-
-    // And one that is killed is followed by the other.
-    follower.process().kill()?;
-    world.apply(&route("orphan"))?;
-    world.expect_there(&child("orphan")).with_context(|| first.output())?;
-    world.nothing_deleted("a change of leaders")
 }
 
 #[test]

@@ -40,14 +40,14 @@ fn seen(mut object: Object) -> Vec<Change> {
     object.meta.annotations.remove(LAST_APPLIED);
     let before = object.meta.annotations.remove(LAST_VALID_SPEC);
     let before = before.and_then(|spec| planner::from_last_valid(object.kind(), &object.meta, &spec));
-    let versions = before.into_iter().chain([object]);
-    versions.map(|version| Change::Put(HERE, Arc::new(version))).collect()
+    let before = before.map(|object| Change::LastValid(HERE, Arc::new(object)));
+    before.into_iter().chain([Change::Put(HERE, Arc::new(object))]).collect()
 }
 
 fn broken(kind: Kind, arrival: &Arrival, message: String) -> Vec<Change> {
     let refused = Change::Broken(HERE, reference(kind, &arrival.key), vec![Problem::new("", "", message)]);
     let before = last_valid(kind, arrival.text.get());
-    before.map(|object| Change::Put(HERE, Arc::new(object))).into_iter().chain([refused]).collect()
+    before.map(|object| Change::LastValid(HERE, Arc::new(object))).into_iter().chain([refused]).collect()
 }
 
 /// The last valid version of an object that cannot be decoded, where the operator wrote one down.

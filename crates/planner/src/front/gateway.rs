@@ -29,7 +29,14 @@ pub(crate) struct GatewayOutcome {
     /// Addresses and a host name came together; the addresses won.
     pub(crate) host_name_ignored: Option<Box<str>>,
     /// Those that own the DNSEndpoints together with it, itself included; empty for all but the lead.
-    pub(crate) owners: Vec<Arc<str>>,
+    pub(crate) owners: Vec<GatewayOwner>,
+}
+
+/// A gateway that owns DNSEndpoints.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct GatewayOwner {
+    pub(crate) name: Arc<str>,
+    pub(crate) uid: Option<Box<str>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -73,7 +80,7 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &GatewaySpec) -> 
 }
 
 /// The gateways that own the DNSEndpoints, where `object` is the lead; nothing where it is not.
-fn owners(view: &View<'_>, object: &Object, spec: &GatewaySpec) -> Vec<Arc<str>> {
+fn owners(view: &View<'_>, object: &Object, spec: &GatewaySpec) -> Vec<GatewayOwner> {
     let shares =
         |other: &&Object| matches!(&other.spec, Spec::Gateway(of) if of.controller == spec.controller);
     let members = view.list(Index::Gateways(view.cluster, (*spec.target_postfix).into()));
@@ -86,9 +93,10 @@ fn owners(view: &View<'_>, object: &Object, spec: &GatewaySpec) -> Vec<Arc<str>>
         return Vec::new();
     }
     let beside = |other: &&&Object| other.meta.namespace == object.meta.namespace;
-    let mut names: Vec<_> = sharing.iter().filter(beside).map(|other| other.meta.name.clone()).collect();
-    names.sort();
-    names
+    let owner = |other: &&Object| GatewayOwner { name: other.meta.name.clone(), uid: other.meta.uid.clone() };
+    let mut owners: Vec<_> = sharing.iter().filter(beside).map(owner).collect();
+    owners.sort();
+    owners
 }
 
 fn add_claims(

@@ -55,7 +55,8 @@ fn zone_text(planner: &Planner, origin: &dns::Name) -> String {
     format!("{:?} {:?} {:?} {:?} {}", zone.soa, base, zone.scope, zone.unavailable, zone.source)
 }
 
-fn counts(planner: &Planner) -> String {
+/// How many entries each zone has, and their hash.
+pub(crate) fn counts(planner: &Planner) -> String {
     let zones = planner.zones().into_iter();
     zones.map(|zone| format!("{} {} {:x}; ", zone.origin, zone.entry_count, zone.hash)).collect()
 }

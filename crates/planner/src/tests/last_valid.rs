@@ -27,10 +27,14 @@ fn planned(objects: Vec<Object>) -> Planner {
     let mut planner = Planner::in_cluster("west".to_owned(), Setting::Operator);
     planner.apply(vec![Change::Today(20260101)]);
     for object in objects {
-        let delta = planner.apply(vec![Change::Put(CLUSTER, Arc::new(object))]);
+        let delta = planner.apply(vec![put(object)]);
         assert_eq!(delta.statuses.len(), 1, "every version may move the document");
     }
     planner
+}
+
+fn put(object: Object) -> Change {
+    Change::Put(CLUSTER, Arc::new(object))
 }
 
 fn bad() -> Value {
@@ -75,4 +79,19 @@ fn an_annotation_that_is_no_valid_spec_restores_nothing() {
     let restored = |text: &str| from_last_valid(Kind::Zone, &meta, text).is_some();
     assert!(!restored("{") && !restored("{}") && !restored(&bad().to_string()));
     assert!(restored(r#"{"domainName": "example.org", "fieldOfANewerOperator": 1}"#));
+}
+
+#[test]
+fn what_was_written_down_does_not_replace_what_is_known() {
+    let written = zone(3, json!({}), json!({"domainName": "example.org", "ttl": 1}));
+    let known = zone(3, json!({}), json!({"domainName": "example.org", "ttl": 2}));
+    let ttl = |mut planner: Planner| {
+        let versions =
+            [Change::LastValid(CLUSTER, Arc::new(written.clone())), put(zone(4, json!({}), bad()))];
+        planner.apply(versions.into());
+        document(&planner)["status"]["entries"][0]["ttl"].clone()
+    };
+    assert_eq!(ttl(planned(vec![known])), 2);
+    assert_eq!(ttl(planned(vec![])), 1);
+    assert_eq!(ttl(planned(vec![zone(2, json!({}), bad())])), 1);
 }

@@ -61,7 +61,18 @@ impl Model {
                 self.trouble.insert(key, change.clone());
                 change
             }
+            3 => {
+                if api::validate(&object).is_empty() {
+                    self.forget_namesake(&key, &object);
+                    if !self.valid.contains_key(&key) {
+                        self.valid.insert(key.clone(), object.clone());
+                        self.trouble.remove(&key);
+                    }
+                }
+                Change::LastValid(cluster, object)
+            }
             _ => {
+                self.forget_namesake(&key, &object);
                 let change = Change::Put(cluster, object.clone());
                 if api::validate(&object).is_empty() {
                     self.valid.insert(key.clone(), object);
@@ -71,6 +82,15 @@ impl Model {
                 }
                 change
             }
+        }
+    }
+
+    /// An object with another identifier has come in the place of the one that we knew.
+    fn forget_namesake(&mut self, key: &ObjectKey, object: &Object) {
+        let uid = |object: &Object| object.meta.uid.clone();
+        let known = self.valid.get(key).and_then(|known| uid(known));
+        if known.is_some() && uid(object).is_some() && known != uid(object) {
+            self.valid.remove(key);
         }
     }
 
@@ -248,6 +268,10 @@ fn manifest(step: Step) -> Value {
             }
         }
     };
+    metadata["generation"] = json!(shape / 16);
+    if shape % 4 != 0 {
+        metadata["uid"] = json!(pick(&["u-1", "u-2"], shape / 64));
+    }
     let mut manifest =
         json!({ "apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": metadata, "spec": spec });
     if kind == Kind::Zone && shape.is_multiple_of(3) {

@@ -288,7 +288,9 @@ fn is_outcome(change: &Change) -> bool {
 fn subject(change: &Change) -> (u16, String) {
     let object = |kind: Kind, namespace: &str, name: &str| format!("{kind:?} {namespace}/{name}");
     match change {
-        Change::Put(cluster, one) => (cluster.0, object(one.kind(), &one.meta.namespace, &one.meta.name)),
+        Change::Put(cluster, one) | Change::LastValid(cluster, one) => {
+            (cluster.0, object(one.kind(), &one.meta.namespace, &one.meta.name))
+        }
         Change::Broken(cluster, one, _) | Change::Delete(cluster, one) => {
             (cluster.0, object(one.kind, &one.namespace, &one.name))
         }
