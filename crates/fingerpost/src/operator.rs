@@ -198,6 +198,7 @@ impl Operator<'_> {
             health: health.clone(),
             metrics: metrics.clone(),
             inquiries,
+            outdated: self.outdated.clone(),
             namespace: self.connection.namespace.clone(),
             quota: Quota::per_second(arguments.kube_api_qps).allow_burst(arguments.kube_api_burst),
         }

@@ -14,13 +14,13 @@ const CONFIGURATION: &str =
 const BAD: &str = "{apiVersion: kubi.zone/v1alpha1, kind: Record, metadata: {namespace: NAMESPACE, name: r}, \
     spec: {domainName: a.example.org., type: A, rdata: not-an-address}}\n";
 
-fn bad(namespace: &str) -> String {
+pub(crate) fn bad(namespace: &str) -> String {
     BAD.replace("NAMESPACE", namespace)
 }
 
 /// An operator outside of the cluster. Its role lets it change the configuration but not make one, so that
 /// is done for it.
-fn outside(cluster: &Cluster) -> Result<Place> {
+pub(crate) fn outside(cluster: &Cluster) -> Result<Place> {
     cluster.api().apply(&json!({"apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "fingerpost"}}))?;
     let place = place(cluster, &cluster.url(), &[])?;
@@ -29,7 +29,7 @@ fn outside(cluster: &Cluster) -> Result<Place> {
 }
 
 /// Waits until the API server asks the webhook, and returns what kubectl shows.
-fn wait_for_refusal(cluster: &Cluster, manifest: &str) -> Result<String> {
+pub(crate) fn wait_for_refusal(cluster: &Cluster, manifest: &str) -> Result<String> {
     let try_it = ["apply", "--dry-run=server", "-f", "-"];
     cluster.wait_for("the webhook to refuse", |_| {
         let said = cluster.kubectl_with("admin", &try_it, manifest)?;

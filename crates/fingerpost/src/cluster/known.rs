@@ -22,7 +22,9 @@ pub(super) struct Known {
 pub(super) enum Read {
     /// These are no longer there.
     Gone(Vec<Key>),
-    /// It showed nothing although there was something: not to be believed without a second look.
+    /// It showed nothing at all: not to be believed without a second look.
+    ///
+    /// At a start too, when nothing is known yet: what the objects own may be there.
     Emptied,
 }
 
@@ -73,7 +75,7 @@ impl Known {
     /// A full reading has shown everything; `believed` says that an empty one was looked at twice.
     pub(super) fn end(&mut self, believed: bool) -> Read {
         let Some(reading) = self.reading.take() else { return Read::Gone(Vec::new()) };
-        if reading.is_empty() && !self.versions.is_empty() && !believed {
+        if reading.is_empty() && !believed {
             self.reading = Some(reading);
             return Read::Emptied;
         }
@@ -124,10 +126,11 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_reading_after_a_full_one_is_looked_at_twice() {
+    fn an_empty_reading_is_looked_at_twice() {
         let mut known = Known::default();
         known.begin();
-        assert_eq!(known.end(false), Read::Gone(vec![]), "nothing was there before");
+        assert_eq!(known.end(false), Read::Emptied, "at a start too: what the objects own may be there");
+        assert_eq!(known.end(true), Read::Gone(vec![]));
         known.arrives(&key("a"), 1);
         known.begin();
         assert_eq!(known.end(false), Read::Emptied);

@@ -44,7 +44,7 @@ impl Engine {
             }
         }
         let mut document = planner.document_of(HERE, object)?;
-        let status = document["status"].take();
+        let status = self.parts.outdated.known_part(object.kind, document["status"].take());
         self.next_of_metadata(object, &live, &document)
             .or_else(|| self.next_of_status(&planner, object, &live, status))
     }
