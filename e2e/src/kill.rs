@@ -7,13 +7,14 @@
 //! everything again.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::patience::wait_for_within;
-use crate::{Call, Cluster, Fault, Objects, Process, Proxy, Rule};
+use crate::{Call, Cluster, Fault, Hook, Objects, Process, Proxy, Rule};
 
 /// How long nothing may be written before the undisturbed run counts as settled.
 const SETTLED: Duration = Duration::from_secs(3);
@@ -68,15 +69,22 @@ enum Moment {
 struct Undisturbed {
     stages: Vec<Objects>,
     writes: Vec<String>,
+    /// How many writes there were after each stage.
+    ends: Vec<usize>,
 }
 
 impl Scenario<'_> {
-    /// Kills the process at every write in turn; an error says where it did not recover.
+    /// Kills the process at every write, one run for each; an error says where it did not recover.
     pub fn kill_at_every_write(&self) -> Result<Kills> {
+        self.kill_at_every(1)
+    }
+
+    /// Kills the process at every so many-eth write, one run for each.
+    pub fn kill_at_every(&self, stride: usize) -> Result<Kills> {
         let proxy = Proxy::start(self.cluster)?;
         let undisturbed = self.undisturbed(&proxy)?;
         let mut kills = Kills { writes: undisturbed.writes.clone(), points: 0, unreached: 0 };
-        for (number, write) in undisturbed.writes.iter().enumerate() {
+        for (number, write) in undisturbed.writes.iter().enumerate().step_by(stride) {
             for moment in [Moment::Before, Moment::After] {
                 let place = || format!("{}: killed {moment:?} write {number}, {write}", self.name);
                 match self.disturbed(&proxy, &undisturbed, number, moment).with_context(place)? {
@@ -92,22 +100,46 @@ impl Scenario<'_> {
 
     fn undisturbed(&self, proxy: &Proxy) -> Result<Undisturbed> {
         let run = self.begin(proxy)?;
-        let mut stages = Vec::new();
+        let (mut stages, mut ends) = (Vec::new(), Vec::new());
         for stage in 0..=self.steps.len() {
             self.change(stage)?;
             proxy.wait_for_quiet(SETTLED)?;
             ensure!(run.is_running(), "{} ended by itself: {}", self.name, run.output());
             stages.push(self.cluster.objects()?);
+            ends.push(proxy.writes().len());
         }
         let writes: Vec<String> = proxy.writes().iter().map(Call::to_string).collect();
         ensure!(!writes.is_empty(), "{} writes nothing: {}", self.name, run.output());
-        Ok(Undisturbed { stages, writes })
+        Ok(Undisturbed { stages, writes, ends })
+    }
+
+    /// Kills the process at every write in one run, before one and after the next, life after life.
+    ///
+    /// Says how often it was killed.
+    pub fn kill_at_all_writes_in_turn(&self) -> Result<usize> {
+        let proxy = Proxy::start(self.cluster)?;
+        let undisturbed = self.undisturbed(&proxy)?;
+        let run = self.begin(&proxy)?;
+        let after = AtomicBool::new(false);
+        let is_before = move |call: &Call| call.is_write() && !after.fetch_xor(true, Ordering::SeqCst);
+        proxy.add(Rule::new(Fault::Before(run.hook()), is_before));
+        proxy.add(Rule::new(Fault::After(run.hook()), Call::is_write));
+        for (stage, expected) in undisturbed.stages.iter().enumerate() {
+            self.change(stage)?;
+            self.converge(&run, expected).with_context(|| format!("killed in turn, after step {stage}"))?;
+        }
+        proxy.wait_for_quiet(SETTLED)?;
+        let last = undisturbed.stages.last().context("there is no stage")?;
+        self.converge(&run, last).context("killed in turn, at the end")?;
+        Ok(run.kills())
     }
 
     /// One run with a kill; says whether the write was reached.
     fn disturbed(&self, proxy: &Proxy, expected: &Undisturbed, write: usize, moment: Moment) -> Result<bool> {
         let run = self.begin_with(proxy, Some((write, moment)))?;
-        for (stage, expected) in expected.stages.iter().enumerate() {
+        // What comes after the stage of the kill would be an undisturbed run once more.
+        let last = expected.ends.iter().position(|end| write < *end).context("there is no such write")?;
+        for (stage, expected) in expected.stages.iter().enumerate().take(last + 1) {
             self.change(stage)?;
             self.converge(&run, expected).with_context(|| format!("after step {stage}"))?;
         }
@@ -117,8 +149,7 @@ impl Scenario<'_> {
         if restarted {
             proxy.wait_for_calm(CALM)?;
         }
-        let last = expected.stages.last().context("there is no stage")?;
-        self.converge(&run, last).context("at the end")?;
+        self.converge(&run, &expected.stages[last]).context("at the end")?;
         Ok(reached)
     }
 
@@ -170,8 +201,8 @@ struct Slot {
     process: Option<Process>,
     /// Whether the trap has killed it, and nobody has started it again yet.
     gone: bool,
-    /// Whether the trap has ever killed it.
-    killed: bool,
+    /// How often the trap has killed it.
+    kills: usize,
 }
 
 /// One run of a scenario; its process goes with it.
@@ -202,7 +233,15 @@ impl Run<'_> {
     }
 
     fn was_killed(&self) -> bool {
-        locked(&self.slot).killed
+        self.kills() > 0
+    }
+
+    fn kills(&self) -> usize {
+        locked(&self.slot).kills
+    }
+
+    fn hook(&self) -> Hook {
+        hook(&self.slot)
     }
 
     fn output(&self) -> String {
@@ -212,19 +251,25 @@ impl Run<'_> {
 
 /// The rule that kills the process of a slot at a moment of a write.
 fn trap(slot: &Arc<Mutex<Slot>>, moment: Moment) -> Rule {
-    let slot = slot.clone();
-    let hook = Arc::new(move || {
-        let mut slot = locked(&slot);
-        (slot.gone, slot.killed) = (true, true);
-        if let Some(process) = &mut slot.process {
-            // A process that has ended by itself is found by whoever looks next.
-            let _ = process.kill();
-        }
-    });
+    let hook = hook(slot);
     match moment {
         Moment::Before => Rule::new(Fault::Before(hook), Call::is_write),
         Moment::After => Rule::new(Fault::After(hook), Call::is_write),
     }
+}
+
+/// Kills the process of a slot.
+fn hook(slot: &Arc<Mutex<Slot>>) -> Hook {
+    let slot = slot.clone();
+    Arc::new(move || {
+        let mut slot = locked(&slot);
+        slot.gone = true;
+        slot.kills += 1;
+        if let Some(process) = &mut slot.process {
+            // A process that has ended by itself is found by whoever looks next.
+            let _ = process.kill();
+        }
+    })
 }
 
 fn locked(slot: &Mutex<Slot>) -> MutexGuard<'_, Slot> {

@@ -11,7 +11,7 @@ use crate::{Process, own_address};
 
 const SCHEMA: &str = "/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql";
 /// The key of its API.
-pub const API_KEY: &str = "test-key";
+pub(crate) const API_KEY: &str = "test-key";
 
 /// A running PowerDNS; it goes with its data.
 pub struct PowerDns {

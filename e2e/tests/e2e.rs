@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "e2e/admission.rs"]
+mod admission;
 #[path = "e2e/answers.rs"]
 mod answers;
 #[path = "e2e/changes.rs"]
@@ -22,16 +24,30 @@ mod definitions;
 mod documentation;
 #[path = "e2e/faults.rs"]
 mod faults;
+#[path = "e2e/faults_reading.rs"]
+mod faults_reading;
 #[path = "e2e/golden.rs"]
 mod golden;
 #[path = "e2e/kill.rs"]
 mod kill;
+#[path = "e2e/kill_operator.rs"]
+mod kill_operator;
+#[path = "e2e/lease.rs"]
+mod lease;
+#[path = "e2e/nameservers.rs"]
+mod nameservers;
+#[path = "e2e/old_definitions.rs"]
+mod old_definitions;
 #[path = "e2e/proxy.rs"]
 mod proxy;
 #[path = "e2e/publication.rs"]
 mod publication;
+#[path = "e2e/replicas.rs"]
+mod replicas;
 #[path = "e2e/servers.rs"]
 mod servers;
+#[path = "e2e/webhook.rs"]
+mod webhook;
 #[path = "e2e/world.rs"]
 mod world;
 #[path = "e2e/zone_output.rs"]

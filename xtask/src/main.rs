@@ -9,8 +9,11 @@ mod coverage;
 mod crds;
 mod install;
 mod install_yaml;
+#[cfg(test)]
+mod links;
 mod packages;
 mod purity;
+mod reference;
 mod steps;
 mod test;
 
@@ -44,6 +47,8 @@ enum Command {
     Crds,
     /// Write deploy/install.yaml anew from the chart, by real Helm
     InstallYaml,
+    /// Write docs/reference.md and docs/reference anew from the CRDs in deploy/crds
+    Reference,
     /// Line coverage of the pure crates (dns, api, planner) by their own tests
     ///
     /// Builds into target/coverage with the compiler's own instrumentation. Inline test modules and test
@@ -79,6 +84,7 @@ fn run(command: Command) -> Result<()> {
         Command::Tools => install::run(),
         Command::Crds => crds::run(),
         Command::InstallYaml => install_yaml::run(),
+        Command::Reference => reference::run(),
         Command::Coverage { crates, minimum } => coverage::run(&crates, minimum),
         Command::Bench { subject } => bench::run(&subject),
     }

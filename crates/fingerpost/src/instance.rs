@@ -9,6 +9,7 @@
 //! Planning that panics costs nothing that is served: the last answers stay, and the next reading
 //! plans everything anew.
 
+pub mod journal;
 pub mod keeper;
 pub mod listeners;
 pub mod ports;
@@ -162,8 +163,10 @@ impl Instance {
 
     /// Explains a name as it is served now.
     pub fn explain(&self, question: &Question) -> Result<Explanation, QuestionError> {
-        let table = self.views.load();
-        explain(&self.planner(), |view| table.views.get(view), question)
+        let (table, planner) = (self.views.load(), self.planner());
+        // The operator serves nothing itself: what the servers answer is worked out when it is asked for.
+        let worked_out = if table.views.is_empty() { zones(&planner) } else { BTreeMap::new() };
+        explain(&planner, |view| table.views.get(view).or_else(|| worked_out.get(view)), question)
     }
 }
 

@@ -86,12 +86,11 @@ struct Nameserver {
 impl Nameserver {
     /// Opens the listeners and serves what was kept. Whatever fails here, nothing has started.
     async fn open(arguments: &DnsArguments, state: Option<Arc<StateDir>>) -> Result<Nameserver> {
-        let kept = state.as_ref().map(|state| state.load_zones()).unwrap_or_default();
         let classes = arguments.classes.clone();
         let instance = Arc::new(Instance::new(move || planner(&classes)));
-        let (views, zones) = saved::restored(kept);
+        let (views, zones) = state.as_deref().map(saved::load).unwrap_or_default();
         let mut nameserver = Nameserver {
-            keeper: state.clone().map(|state| Keeper::new(state, instance.clone())),
+            keeper: state.clone().map(|state| Keeper::new(state, instance.clone()).without_serials()),
             instance,
             listeners: Listeners::new(arguments.dns),
             readiness: Readiness::new(!views.is_empty()),
@@ -162,12 +161,13 @@ impl Nameserver {
             return Ok(());
         }
         let whole = Delta { views: true, ..Delta::default() };
-        self.serve(if self.published { &delta } else { &whole }).await?;
+        let served = if self.published { &delta } else { &whole };
+        self.serve(served).await?;
         self.published = true;
         self.instance.set_ready();
         self.readiness.plan(!views.is_empty());
         if let Some(keeper) = &self.keeper {
-            keeper.keep(if delta.is_empty() { &whole } else { &delta });
+            keeper.keep(served);
         }
         Ok(())
     }

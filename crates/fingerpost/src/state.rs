@@ -5,14 +5,17 @@
 //! lock            held while a process uses the directory
 //! serials         the serial of every zone and the hash of the content that carried it
 //! zones           which compiled zones each view has      zone/HASH   one compiled zone
+//! journal         what changed in these zones since they were written
 //! file/HASH       one source file's last good content and last valid objects
 //! ```
 //!
 //! Every file is versioned, checksummed, written aside, synced and renamed by one thread of its
-//! own, so that no answer waits for a disk, and a write costs what changed. A file that cannot be
-//! read is set aside as `NAME.bad-N` and reported; it is never fatal. `plan`, `check` and
-//! `explain` do not come here.
+//! own, so that no answer waits for a disk, and a write costs what changed; the journal alone
+//! grows in place. A file that cannot be read is set aside as `NAME.bad-N` and reported; it is
+//! never fatal. A journal is used as far as it can be read. `plan`, `check` and `explain` do not
+//! come here.
 
+mod journal;
 mod location;
 mod saved_file;
 mod sealed;
@@ -160,9 +163,53 @@ impl StateDir {
         index.into_iter().map(|(view, hashes)| (view, hashes.iter().filter_map(blob).collect())).collect()
     }
 
-    /// Keeps the compiled zones; only those that changed are written.
+    /// Keeps the compiled zones; only those that changed are written. The journal begins anew.
     pub fn save_zones(&self, zones: SavedZones) {
         self.writer.zones(zones);
+    }
+
+    /// Keeps a change of the zones that were handed over last, in a form that only the caller
+    /// knows: all of it or nothing is read again.
+    pub fn save_change(&self, change: Vec<u8>) {
+        self.writer.append(change);
+    }
+
+    /// Whether the zones have to be written whole before a change of them can be kept.
+    pub fn wants_zones(&self) -> bool {
+        self.writer.journal_ends()
+    }
+
+    /// The changes since the zones were written, in order, up to the first that cannot be read.
+    pub fn load_changes<T>(&self, decode: impl Fn(&[u8]) -> Option<T>) -> Vec<T> {
+        let path = self.root.join(journal::JOURNAL);
+        let Some(octets) = self.octets(&path) else { return Vec::new() };
+        let frames = journal::frames(&octets);
+        if frames.index.is_some() && frames.index != zones::standing(&self.root) {
+            // The process ended between the zones and their journal: the zones are newer.
+            return Vec::new();
+        }
+        let changes: Vec<T> = frames.contents.iter().map_while(|content| decode(content)).collect();
+        if frames.torn || changes.len() < frames.contents.len() {
+            self.troubles.add(format!(
+                "{} cannot be read to its end (it is torn or was changed): the {} changes before that place \
+                 stand",
+                path.display(),
+                changes.len()
+            ));
+        }
+        changes
+    }
+
+    fn octets(&self, path: &Path) -> Option<Vec<u8>> {
+        match fs::read(path) {
+            Ok(octets) => Some(octets),
+            Err(error) => {
+                if error.kind() != io::ErrorKind::NotFound {
+                    self.troubles.add(format!("{} cannot be read: {error}", path.display()));
+                }
+                None
+            }
+        }
     }
 
     fn load_file_at(&self, path: &Path) -> Option<SavedFile> {

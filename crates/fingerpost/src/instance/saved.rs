@@ -2,6 +2,7 @@
 //!
 //! Each zone is kept as one packed zone, whatever it was made of: after a restart it only has to
 //! answer until the folders have been read. Each view is kept with what says where it answers.
+//! What changed since is in the [journal](super::journal), and goes over them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use planner::{Place, ViewInfo};
 use serde::{Deserialize, Serialize};
 use server::{ViewTable, Zone, ZoneUpdate, Zones};
 
-use crate::state::SavedZones;
+use super::journal;
+use crate::state::{SavedZones, StateDir};
 
 /// A view as it is kept.
 #[derive(Serialize, Deserialize)]
@@ -45,7 +47,15 @@ fn pack(zone: &Zone) -> Option<PackedZone> {
     PackedZone::from_sets(zone.origin().clone(), zone.sets()).ok()
 }
 
-/// The views and zones that were kept.
+/// The views and zones that were kept, with all their changes.
+pub fn load(state: &StateDir) -> (Vec<ViewInfo>, BTreeMap<String, Zones>) {
+    let (views, mut zones) = restored(state.load_zones());
+    let changes = state.load_changes(journal::decoded);
+    changes.into_iter().flatten().for_each(|entry| entry.apply(&mut zones));
+    (views, zones)
+}
+
+/// The views and zones as they were written.
 pub fn restored(saved: SavedZones) -> (Vec<ViewInfo>, BTreeMap<String, Zones>) {
     let mut views = Vec::new();
     let mut zones = BTreeMap::new();

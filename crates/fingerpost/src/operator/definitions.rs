@@ -1,32 +1,64 @@
 //! Looks at the installed CRDs: an operator that is newer than they are says so, and uses what is there.
+//!
+//! The API server refuses an apply with a field that the CRD does not have, so such fields are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use api::Kind;
 use http::Request;
 use kube::Client;
 use serde_json::Value;
+use tokio::sync::Notify;
+
+use crate::cluster::Subject;
 
 const LOOK_AGAIN: Duration = Duration::from_secs(600);
+/// Between two looks at least, however often a look is asked for.
+const PAUSE: Duration = Duration::from_secs(1);
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// How many fields are named in the log; the rest is counted.
 const MOST_NAMED: usize = 5;
 
 /// The fields that installed CRDs lack, by CRD; clones show the same.
 #[derive(Clone, Debug, Default)]
-pub struct Outdated(Arc<Mutex<BTreeMap<String, usize>>>);
+pub struct Outdated(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    missing: Mutex<BTreeMap<String, BTreeSet<String>>>,
+    asked: Notify,
+}
 
 impl Outdated {
     /// How many fields each installed CRD lacks.
     pub fn counts(&self) -> BTreeMap<String, usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.missing().iter().map(|(name, fields)| (name.clone(), fields.len())).collect()
+    }
+
+    /// A status without the fields that the installed CRD does not have.
+    pub fn known_part(&self, kind: Kind, mut status: Value) -> Value {
+        if let Some(fields) =
+            self.missing().get(&Subject::Kind(kind).qualified()).filter(|all| !all.is_empty())
+        {
+            leave_out(&mut status, "status", fields);
+        }
+        status
+    }
+
+    /// Asks for another look, because the API server does not know a field.
+    pub fn look_again(&self) {
+        self.0.asked.notify_one();
+    }
+
+    fn missing(&self) -> MutexGuard<'_, BTreeMap<String, BTreeSet<String>>> {
+        self.0.missing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note(&self, name: &str, missing: &BTreeSet<String>) {
-        let before =
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), missing.len());
-        if missing.is_empty() || before == Some(missing.len()) {
+        let before = self.missing().insert(name.to_owned(), missing.clone());
+        if missing.is_empty() || before.as_ref() == Some(missing) {
             return;
         }
         let named: Vec<&str> = missing.iter().take(MOST_NAMED).map(String::as_str).collect();
@@ -51,7 +83,26 @@ pub async fn watch(client: Client, outdated: Outdated) {
                 outdated.note(name, &missing(crd, &installed));
             }
         }
-        tokio::time::sleep(LOOK_AGAIN).await;
+        tokio::time::sleep(PAUSE).await;
+        // Asked or not, it is time to look again.
+        let _ = tokio::time::timeout(LOOK_AGAIN, outdated.0.asked.notified()).await;
+    }
+}
+
+/// Removes the fields of these paths; a path has `[]` for the items of a list and `{}` for those of a map.
+fn leave_out(value: &mut Value, path: &str, fields: &BTreeSet<String>) {
+    match value {
+        Value::Object(inner) => {
+            inner.retain(|name, _| !fields.contains(&format!("{path}.{name}")));
+            for (name, field) in inner {
+                leave_out(field, &format!("{path}.{name}"), fields);
+                leave_out(field, &format!("{path}{{}}"), fields);
+            }
+        }
+        Value::Array(items) => {
+            items.iter_mut().for_each(|item| leave_out(item, &format!("{path}[]"), fields));
+        }
+        _ => {}
     }
 }
 
@@ -100,6 +151,7 @@ fn collect(schema: &Value, path: String, found: &mut BTreeSet<String>) {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn an_older_crd_is_told_by_the_fields_it_lacks() {
@@ -110,5 +162,18 @@ mod tests {
         spec.as_object_mut().unwrap().remove("adoptsRegions").unwrap();
         assert_eq!(missing(&ours, &older), BTreeSet::from(["spec.adoptsRegions".to_owned()]));
         assert!(missing(&older, &ours).is_empty(), "a newer CRD is fine");
+    }
+
+    #[test]
+    fn what_a_crd_does_not_have_is_left_out_at_every_depth() {
+        let outdated = Outdated::default();
+        let missing = ["status.entryCount", "status.entries[].ttl", "status.regions{}.since"];
+        outdated.note("zones.kubi.zone", &missing.map(str::to_owned).into());
+        let status = json!({ "serial": 7, "entryCount": 1, "entries": [{ "ttl": 5, "type": "A" }],
+            "regions": { "weu": { "since": 1, "up": true } } });
+        let known =
+            json!({ "serial": 7, "entries": [{ "type": "A" }], "regions": { "weu": { "up": true } } });
+        assert_eq!(outdated.known_part(Kind::Zone, status.clone()), known);
+        assert_eq!(outdated.known_part(Kind::Record, status.clone()), status, "another CRD");
     }
 }

@@ -26,6 +26,7 @@ use planner::{Change, ChangeKind, ChildRef, Delta};
 use tokio::sync::mpsc::{Receiver, UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::sleep_until;
 
+use super::definitions::Outdated;
 use super::events::{Events, Telling};
 use super::health::Health;
 use super::lease::Leadership;
@@ -90,6 +91,8 @@ pub struct Parts {
     pub metrics: Arc<Metrics>,
     /// Questions about the state of the loop.
     pub inquiries: Inquiries,
+    /// What the installed CRDs lack.
+    pub outdated: Outdated,
     /// The operator's own namespace.
     pub namespace: String,
     /// How many writes a second.

@@ -195,3 +195,116 @@ fn a_disk_that_refuses_is_reported_once_and_is_not_fatal() {
     assert_eq!(problems.len(), 1, "{problems:?}");
     assert!(problems[0].contains("cannot be kept"), "{problems:?}");
 }
+
+fn text(octets: &[u8]) -> Option<String> {
+    String::from_utf8(octets.to_vec()).ok()
+}
+
+fn zones(content: u8) -> SavedZones {
+    vec![("weu".into(), vec![vec![content]])]
+}
+
+#[test]
+fn changes_of_the_zones_are_there_after_a_restart_until_the_zones_are_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = StateDir::open(folder.path()).unwrap();
+    assert!(state.wants_zones());
+    state.save_zones(zones(1));
+    assert!(!state.wants_zones());
+    for change in ["one", "two"] {
+        state.save_change(change.into());
+        state.flush();
+    }
+    drop(state);
+    let state = StateDir::open(folder.path()).unwrap();
+    assert_eq!(state.load_changes(text), ["one", "two"]);
+    assert!(state.wants_zones(), "a journal of an earlier process is not gone on with");
+    state.save_zones(zones(1));
+    state.save_change("three".into());
+    state.flush();
+    assert_eq!(state.load_changes(text), ["three"]);
+    assert_eq!(state.take_problems(), Vec::<String>::new());
+}
+
+#[test]
+fn a_change_that_makes_no_sense_ends_the_journal_there_and_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = StateDir::open(folder.path()).unwrap();
+    state.save_zones(zones(1));
+    for change in [b"one".to_vec(), vec![0xff], b"three".to_vec()] {
+        state.save_change(change);
+    }
+    state.flush();
+    assert_eq!(state.load_changes(text), ["one"]);
+    assert!(state.take_problems()[0].contains("the 1 changes before"));
+}
+
+#[test]
+fn a_crash_between_the_zones_and_their_journal_replays_nothing_over_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = StateDir::open(folder.path()).unwrap();
+    let journal = folder.path().join(journal::JOURNAL);
+    state.save_zones(zones(1));
+    state.save_change("old".into());
+    state.flush();
+    let old = fs::read(&journal).unwrap();
+    state.save_zones(zones(2));
+    state.flush();
+    fs::write(&journal, &old).unwrap();
+    assert_eq!(state.load_changes(text), Vec::<String>::new());
+    assert_eq!(state.take_problems(), Vec::<String>::new(), "it is no damage");
+
+    // The zones become what they were, and again there is a crash before the journal begins anew.
+    let index = serde_json::to_vec(&first_index(&old)).unwrap();
+    zones::write_index(folder.path(), &index).unwrap();
+    assert_eq!(state.load_changes(text), Vec::<String>::new());
+    fs::write(&journal, &old).unwrap();
+    assert_eq!(state.load_changes(text), ["old"], "which it would have replayed");
+}
+
+/// The index that a journal belongs to.
+fn first_index(journal: &[u8]) -> Vec<(String, Vec<String>)> {
+    let hash = hex(ring::digest::digest(&ring::digest::SHA256, &[1]).as_ref());
+    let index = vec![("weu".to_owned(), vec![hash])];
+    let belongs = journal::frames(journal).index.unwrap();
+    assert_eq!(journal::index_hash(&serde_json::to_vec(&index).unwrap()), belongs);
+    index
+}
+
+#[test]
+fn a_journal_that_cannot_be_written_is_reported_and_the_zones_are_wanted_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = StateDir::open(folder.path()).unwrap();
+    fs::create_dir(folder.path().join("journal.new")).unwrap();
+    state.save_zones(zones(1));
+    state.save_change("lost".into());
+    state.flush();
+    assert!(state.wants_zones());
+    assert_eq!(state.take_problems().len(), 1);
+    assert_eq!(state.load_zones(), zones(1));
+    fs::remove_dir(folder.path().join("journal.new")).unwrap();
+    state.save_zones(zones(2));
+    state.save_change("kept".into());
+    state.flush();
+    assert!(!state.wants_zones());
+    assert_eq!(state.load_changes(text), ["kept"]);
+}
+
+#[test]
+fn other_files_do_not_end_the_journal() {
+    for round in 0..50 {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::open(folder.path()).unwrap();
+        state.save_serials(&serials(1));
+        // The writer may be at the serials still, or not have begun.
+        if round % 2 == 0 {
+            std::thread::yield_now();
+        }
+        state.save_zones(zones(1));
+        state.flush();
+        assert!(!state.wants_zones());
+        state.save_serials(&serials(2));
+        state.flush();
+        assert!(!state.wants_zones());
+    }
+}

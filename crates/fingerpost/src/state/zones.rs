@@ -2,6 +2,7 @@
 //!
 //! A zone that did not change keeps its name and is not written again. The index is replaced
 //! after its zones are there and before the old ones go, so that it never names what is missing.
+//! The journal begins anew behind it: until then the one that stands belongs to another index.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,6 +11,7 @@ use std::path::Path;
 
 use ring::digest::{SHA256, digest};
 
+use super::journal::{self, Checksum, Journal};
 use super::{SavedZones, hex, sealed};
 
 pub(super) const INDEX: &str = "zones";
@@ -22,16 +24,37 @@ pub(super) fn parse_index(bytes: &[u8]) -> Option<Index> {
     serde_json::from_slice(bytes).ok()
 }
 
-pub(super) fn write(root: &Path, zones: &SavedZones) -> io::Result<()> {
+/// Writes all zones; gives the journal of what comes after them.
+pub(super) fn write(root: &Path, zones: &SavedZones) -> io::Result<Journal> {
     let mut index = Index::new();
     for (view, blobs) in zones {
         let hashes: io::Result<Vec<String>> = blobs.iter().map(|blob| write_blob(root, blob)).collect();
         index.push((view.clone(), hashes?));
     }
     sealed::sync_directory(&root.join(BLOBS))?;
-    sealed::write(&root.join(INDEX), &serde_json::to_vec(&index)?)?;
+    let hash = write_index(root, &serde_json::to_vec(&index)?)?;
+    let journal = Journal::begin(root, &hash, size(zones))?;
     sealed::sync_directory(root)?;
-    remove_others(root, &index)
+    remove_others(root, &index)?;
+    Ok(journal)
+}
+
+fn size(zones: &SavedZones) -> u64 {
+    zones.iter().flat_map(|(_, blobs)| blobs).map(|blob| blob.len() as u64).sum()
+}
+
+/// Replaces the index. A journal that belongs to no index that stands goes first: it might belong
+/// to the new one, which may be the same as one before, and nothing in it is newer.
+pub(super) fn write_index(root: &Path, index: &[u8]) -> io::Result<Checksum> {
+    journal::remove_foreign(root, standing(root).as_ref())?;
+    sealed::write(&root.join(INDEX), index)?;
+    sealed::sync_directory(root)?;
+    Ok(journal::index_hash(index))
+}
+
+/// The hash of the index on the disk.
+pub(super) fn standing(root: &Path) -> Option<Checksum> {
+    sealed::read(&root.join(INDEX)).ok().flatten().map(|index| journal::index_hash(&index))
 }
 
 fn write_blob(root: &Path, blob: &[u8]) -> io::Result<String> {

@@ -65,7 +65,7 @@ impl Zone {
     /// Every record set as it is answered, the SOA first and the others in no promised order.
     pub fn sets(&self) -> impl Iterator<Item = RecordSet> {
         let own = self.nodes.values().flat_map(|sets| sets.iter().cloned());
-        let base = self.base().into_iter().flat_map(PackedZone::iter);
+        let base = self.base().into_iter().flat_map(|base| base.iter());
         let shown = base.filter(|set| set.rtype != Rtype::SOA && !self.nodes.contains_key(&set.name));
         self.soa().cloned().into_iter().chain(own).chain(shown)
     }
@@ -79,15 +79,16 @@ impl Zone {
         self.nodes.remove(name);
     }
 
-    fn base(&self) -> Option<&PackedZone> {
+    /// What is under the nodes.
+    pub fn base(&self) -> Option<&Arc<PackedZone>> {
         match &self.content {
-            Content::Known { base, .. } => base.as_deref(),
+            Content::Known { base, .. } => base.as_ref(),
             Content::Unavailable { .. } => None,
         }
     }
 
     /// All that the name with this key has itself, the SOA of the apex not among it.
-    pub(crate) fn sets_at(&self, key: &[u8]) -> Cow<'_, [RecordSet]> {
+    pub fn sets_at(&self, key: &[u8]) -> Cow<'_, [RecordSet]> {
         if let Some(node) = self.nodes.get(key) {
             return Cow::Borrowed(node);
         }

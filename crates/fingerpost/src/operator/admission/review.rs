@@ -134,8 +134,9 @@ pub(super) fn answer(uid: String, verdict: Verdict) -> Response {
 }
 
 fn shortened(text: &str, most: usize) -> String {
-    match text.len() > most {
-        true => format!("{}…", &text[..text.floor_char_boundary(most)]),
-        false => text.to_owned(),
+    if text.len() <= most {
+        return text.to_owned();
     }
+    let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+    format!("{}…", &text[..end])
 }

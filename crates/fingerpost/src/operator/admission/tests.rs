@@ -143,8 +143,11 @@ async fn every_manifest_in_reject_is_refused_in_the_words_of_check() {
         for object in objects(&text) {
             let answer = create(&object).await;
             let message = answer["status"]["message"].as_str().unwrap_or_default();
-            let unknown =
-                answer["warnings"][0].as_str().is_some_and(|text| text.contains("has no rules for"));
+            // An unknown kind never comes here, and an unknown field only from newer definitions.
+            let warned =
+                |words: &str| answer["warnings"][0].as_str().is_some_and(|text| text.contains(words));
+            let newer = path.to_string_lossy().ends_with("unknown-field.yaml");
+            let unknown = warned("has no rules for") || newer && warned("leaves out fields");
             let refused = answer["allowed"] == false && answer["status"]["code"] == 422;
             let same = checked(&object).is_none_or(|words| words == message);
             compared += usize::from(checked(&object).is_some());

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use api::{DNSConfigurationSpec, Kind, Lookup, Object, Problem, Spec};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use serde_path_to_error::{Deserializer, Track};
 
 use super::review::Request;
@@ -17,6 +17,9 @@ pub trait Context: Send + Sync + 'static {
     /// Whether requests of ours may go to an address of this machine or its link.
     fn allows_target(&self, address: IpAddr) -> bool;
 }
+
+/// What the API server lets through is in its definitions, so those are newer than this program.
+const NEWER: &str = "the running fingerpost is older than the installed definitions and leaves out fields that it does not know";
 
 /// What becomes of a request.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,7 +44,7 @@ pub(super) fn judge(request: &Request, context: &dyn Context) -> Verdict {
     }
     let (api_version, kind) = (request.kind.api_version(), &request.kind.kind);
     match Kind::lookup(&api_version, kind) {
-        Lookup::Known(kind) if kind.is_ours() => refuse_for(problems(kind, &request.object, context)),
+        Lookup::Known(kind) if kind.is_ours() => judge_object(kind, &request.object, context),
         _ => Verdict::warn(format!("fingerpost has no rules for {kind} in {api_version}: it is not judged")),
     }
 }
@@ -58,10 +61,15 @@ fn changes_what_is_judged(request: &Request) -> bool {
     }
 }
 
-fn refuse_for(problems: Vec<Problem>) -> Verdict {
-    match problems.is_empty() {
+fn judge_object(kind: Kind, object: &Value, context: &dyn Context) -> Verdict {
+    let judged = to_be_judged(kind, object);
+    let problems = problems(kind, &judged, context);
+    if !problems.is_empty() {
+        return Verdict::Refused(problems.iter().map(sentence).collect());
+    }
+    match judged.get("spec") == object.get("spec") {
         true => Verdict::Allowed(Vec::new()),
-        false => Verdict::Refused(problems.iter().map(sentence).collect()),
+        false => Verdict::warn(NEWER),
     }
 }
 
@@ -88,9 +96,8 @@ fn wrong_in(object: &Object, context: &dyn Context) -> Vec<Problem> {
 }
 
 fn decode(kind: Kind, object: &Value) -> Result<Object, Problem> {
-    let object = to_be_judged(object);
     let mut track = Track::new();
-    let decoded = api::decode(kind, Deserializer::new(&object, &mut track));
+    let decoded = api::decode(kind, Deserializer::new(object, &mut track));
     decoded.map_err(|error| {
         let path = track.path().to_string();
         let field = if matches!(path.as_str(), "." | "?") { "" } else { path.trim_end_matches(".?") };
@@ -98,18 +105,16 @@ fn decode(kind: Kind, object: &Value) -> Result<Object, Problem> {
     })
 }
 
-/// The object without its status, and of its metadata what decoding knows: the API server may
-/// have fields there that are newer than this program. A name that is yet to be generated is
-/// represented by its beginning.
-fn to_be_judged(object: &Value) -> Value {
-    const KEPT: [&str; 5] = ["name", "namespace", "uid", "labels", "annotations"];
-    let Value::Object(object) = object else { return object.clone() };
-    let mut judged: Map<String, Value> = object.clone();
-    judged.remove("status");
-    if let Some(Value::Object(metadata)) = judged.get_mut("metadata") {
-        let prefix = metadata.remove("generateName").unwrap_or_default();
-        metadata.retain(|field, _| KEPT.contains(&field.as_str()));
+/// The object without its status and without what only newer definitions have, as the planner will
+/// see it. A name that is yet to be generated is represented by its beginning.
+fn to_be_judged(kind: Kind, object: &Value) -> Value {
+    let mut judged = object.clone();
+    api::prune(kind, &mut judged);
+    let Value::Object(parts) = &mut judged else { return judged };
+    parts.remove("status");
+    if let Some(Value::Object(metadata)) = parts.get_mut("metadata") {
+        let prefix = metadata.get("generateName").cloned().unwrap_or_default();
         metadata.entry("name").or_insert(prefix);
     }
-    Value::Object(judged)
+    judged
 }

@@ -18,7 +18,7 @@ const FIELD_MANAGER: &str = "fingerpost";
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CallError {
     /// The operator's role does not have the verb.
-    #[error("forbidden to {verb} {what}: grant this verb to the operator")]
+    #[error("forbidden to {verb} {what}: grant it to the operator")]
     Forbidden {
         /// What was tried.
         verb: &'static str,
@@ -94,11 +94,17 @@ impl Calls {
         self.on_configuration("get", self.configurations.get_opt(&self.configuration)).await
     }
 
-    /// Makes the configuration say all that is wanted.
-    pub(super) async fn apply(&self, wanted: &ValidatingWebhookConfiguration) -> Result<(), CallError> {
+    /// Makes the configuration say all that is wanted. To apply what is not there takes the verb
+    /// `create` too.
+    pub(super) async fn apply(
+        &self,
+        wanted: &ValidatingWebhookConfiguration,
+        is_there: bool,
+    ) -> Result<(), CallError> {
         let (parameters, patch) = (PatchParams::apply(FIELD_MANAGER).force(), Patch::Apply(wanted));
         let call = self.configurations.patch(&self.configuration, &parameters, &patch);
-        self.on_configuration("patch", call).await.map(drop)
+        let verb = if is_there { "patch" } else { "create and patch" };
+        self.on_configuration(verb, call).await.map(drop)
     }
 
     /// Changes a part of the configuration, which is another's.

@@ -66,7 +66,7 @@ pub(super) fn desired(
         },
         failure_policy: Some("Ignore".into()),
         match_policy: Some("Equivalent".into()),
-        namespace_selector: Some(all_but(["kube-system", &settings.namespace])),
+        namespace_selector: Some(all_but(left_alone(&settings.namespace))),
         rules: Some(rules()),
         side_effects: "None".into(),
         timeout_seconds: Some(5),
@@ -76,11 +76,18 @@ pub(super) fn desired(
     ValidatingWebhookConfiguration { metadata, webhooks: Some(vec![webhook]) }
 }
 
-fn all_but(namespaces: [&str; 2]) -> LabelSelector {
+/// An operator that is tried out from outside has `default` for its namespace, and there users'
+/// objects are.
+fn left_alone(operators: &str) -> Vec<String> {
+    let own = (operators != "default").then_some(operators);
+    ["kube-system"].into_iter().chain(own).map(str::to_owned).collect()
+}
+
+fn all_but(namespaces: Vec<String>) -> LabelSelector {
     let requirement = LabelSelectorRequirement {
         key: "kubernetes.io/metadata.name".into(),
         operator: "NotIn".into(),
-        values: Some(namespaces.map(str::to_owned).to_vec()),
+        values: Some(namespaces),
     };
     LabelSelector { match_expressions: Some(vec![requirement]), match_labels: None }
 }
@@ -156,6 +163,7 @@ mod tests {
         let excluded = &webhook["namespaceSelector"]["matchExpressions"][0];
         assert_eq!(excluded["values"], json!(["kube-system", "fingerpost"]));
         assert_eq!(webhook["clientConfig"]["url"], "https://127.0.0.1:9443/validate");
+        assert_eq!(left_alone("default"), ["kube-system"]);
     }
 
     #[test]

@@ -222,8 +222,8 @@ impl Keeper {
             (None, None) => Err(KeepError::Absent(self.settings.configuration.clone())),
             (Some(url), there) if leads => {
                 let wanted = configuration::desired(&self.settings, url, pair.authorities());
-                let said = there.is_some_and(|there| configuration::says(&there, &wanted));
-                if said { Ok(()) } else { Ok(self.calls.apply(&wanted).await?) }
+                let said = there.as_ref().is_some_and(|there| configuration::says(there, &wanted));
+                if said { Ok(()) } else { Ok(self.calls.apply(&wanted, there.is_some()).await?) }
             }
             (None, Some(there)) if leads && self.settings.mode == Mode::SelfSigned => {
                 match configuration::filling(&there, pair.authorities()) {

@@ -43,7 +43,8 @@ impl Problems {
         });
         match (changed, problem) {
             (true, Some(problem)) => tracing::warn!("{problem}"),
-            (true, None) => tracing::info!("the webhook's {part:?} is in order again"),
+            // It may be another replica's now, so this is no promise that all is well.
+            (true, None) => tracing::debug!("no longer a problem of this replica: the webhook's {part:?}"),
             (false, _) => {}
         }
     }

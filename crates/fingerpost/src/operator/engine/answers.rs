@@ -13,6 +13,9 @@ const FENCED: Duration = Duration::from_millis(500);
 /// How long until a namespace that is being deleted is tried again; mostly it is gone by then.
 const TERMINATING: Duration = Duration::from_secs(10);
 
+/// What the API server says of a field that its CRD does not have.
+const UNKNOWN_FIELD: &str = "field not declared in schema";
+
 impl Engine {
     pub(super) fn take_answer(&mut self, answer: Answer) {
         if let Purpose::Child(child, _) | Purpose::Removal(child) = &answer.purpose {
@@ -65,6 +68,9 @@ impl Engine {
             (Purpose::Part(..), Refusal::Gone) => Ending::Finished,
             (_, Refusal::Conflict) => Ending::Failed(Duration::ZERO),
             (_, Refusal::Later(message, wait)) => {
+                if message.contains(UNKNOWN_FIELD) {
+                    self.parts.outdated.look_again();
+                }
                 tracing::warn!(?work, "a write failed: {message}; trying again");
                 Ending::Failed(wait)
             }

@@ -44,8 +44,9 @@ impl Engine {
             }
         }
         let mut document = planner.document_of(HERE, object)?;
-        let status = document["status"].take();
-        self.next_of_metadata(object, &live, &document).or_else(|| self.next_of_status(&planner, object, &live, status))
+        let status = self.parts.outdated.known_part(object.kind, document["status"].take());
+        self.next_of_metadata(object, &live, &document)
+            .or_else(|| self.next_of_status(&planner, object, &live, status))
     }
 
     /// An Istio Gateway holds the hosts of many routes, so it is written in its own time.
@@ -66,7 +67,13 @@ impl Engine {
         Some((Purpose::Part(object.clone(), Part::Metadata, wanted, None), write))
     }
 
-    fn next_of_status(&self, planner: &Planner, object: &ObjectRef, live: &LiveObject, status: Value) -> Next {
+    fn next_of_status(
+        &self,
+        planner: &Planner,
+        object: &ObjectRef,
+        live: &LiveObject,
+        status: Value,
+    ) -> Next {
         let wanted = wanted_status(&status);
         if live.status.is(wanted) {
             return None;

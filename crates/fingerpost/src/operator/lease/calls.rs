@@ -90,7 +90,7 @@ impl Leases {
         let Leases { name, namespace, .. } = self;
         match code {
             403 => format!(
-                "forbidden to {verb} leases.coordination.k8s.io `{name}` in namespace `{namespace}`: grant this verb to the operator"
+                "forbidden to {verb} leases.coordination.k8s.io `{name}` in namespace `{namespace}`: grant it to the operator"
             ),
             _ => format!("cannot {verb} the Lease `{name}` in namespace `{namespace}`: {}", reason(error)),
         }
