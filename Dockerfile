@@ -13,8 +13,8 @@ WORKDIR /src
 COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
-    cargo build --release --locked --package fingerpost \
-    && install -D -s target/release/fingerpost /image/usr/local/bin/fingerpost
+    cargo build --profile dist --locked --package fingerpost \
+    && install -D -s target/dist/fingerpost /image/usr/local/bin/fingerpost
 # `kubectl fingerpost` where the image serves as a toolbox; the roots of trust for providers' certificates; a
 # place for state that user 65532 may write to when no volume is mounted there.
 RUN ln -s fingerpost /image/usr/local/bin/kubectl-fingerpost \

@@ -23,7 +23,7 @@ pub mod webhook;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
@@ -85,6 +85,12 @@ fn election(
     if !arguments.leader_elect {
         return Ok((Leadership::always(), None));
     }
+    let (timeout, lease) = (arguments.kube_api_timeout, arguments.leader_election_renew_deadline);
+    ensure!(
+        timeout < lease,
+        "--kube-api-timeout {timeout:?} must be shorter than --leader-election-renew-deadline {lease:?}: a write is sent \
+         only while more than its own timeout is left of the lease"
+    );
     let settings = lease::Settings {
         name: arguments.leader_election_id.clone(),
         namespace: connection.namespace.clone(),
@@ -141,6 +147,7 @@ impl Operator<'_> {
         let pages = self.serve(shown).await?;
         let webhook =
             webhook::start(self.arguments, &self.connection, &instance, &self.leadership, stopped).await?;
+        health.lead(self.leadership.clone());
         if let Some(webhook) = &webhook {
             health.admit(webhook.problems());
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
-use api::{Meta, Object};
+use api::{Meta, Object, Service, Spec};
 use jiff::civil::Date;
 use planner::document::Document;
 use planner::{Change, ClusterId, ObjectRef, Planner, Setting};
@@ -118,7 +118,19 @@ fn applied_to(planner: &Planner, change: Change) -> Option<Change> {
         meta.annotations.extend(annotations);
         applied = Object { meta, spec: applied.spec, published: held.published.clone() };
     }
+    applied.spec = with_held_status(applied.spec, planner.object(HERE, &reference).map(|held| &held.spec));
     Some(Change::Put(HERE, Arc::new(applied)))
+}
+
+/// `kubectl apply` does not set a status: a Service keeps the addresses that it has in the cluster.
+fn with_held_status(spec: Spec, held: Option<&Spec>) -> Spec {
+    match (spec, held) {
+        (Spec::Service(service), Some(Spec::Service(held))) => {
+            Spec::Service(Box::new(Service { ingress: held.ingress.clone(), ..*service }))
+        }
+        (Spec::Service(service), _) => Spec::Service(Box::new(Service { ingress: Vec::new(), ..*service })),
+        (spec, _) => spec,
+    }
 }
 
 fn declared(change: &Change) -> Option<(ClusterId, Arc<Object>)> {

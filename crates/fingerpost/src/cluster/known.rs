@@ -38,6 +38,12 @@ impl Known {
         self.reading = Some(HashSet::new());
     }
 
+    /// The cluster was set back: versions count anew, and what arrives is news whatever its version.
+    pub(super) fn rewind(&mut self) {
+        self.versions.values_mut().for_each(|version| *version = 0);
+        self.deleted.clear();
+    }
+
     /// An object is there; whether that is news.
     pub(super) fn arrives(&mut self, key: &Key, version: u64) -> bool {
         if let Some(reading) = &mut self.reading {
@@ -130,6 +136,19 @@ mod tests {
         assert_eq!(known.end(false), Read::Emptied);
         assert_eq!(known.len(), 1, "nothing is gone yet");
         assert_eq!(known.end(true), Read::Gone(vec![key("a")]));
+    }
+
+    #[test]
+    fn after_the_cluster_was_set_back_an_older_version_is_news() {
+        let mut known = Known::default();
+        known.arrives(&key("a"), 9);
+        known.arrives(&key("b"), 8);
+        known.leaves(&key("b"), 10);
+        known.rewind();
+        known.begin();
+        assert!(known.arrives(&key("a"), 5));
+        assert!(known.arrives(&key("b"), 6), "its deletion was undone");
+        assert_eq!(known.end(false), Read::Gone(vec![]));
     }
 
     #[test]

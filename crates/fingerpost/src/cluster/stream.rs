@@ -137,6 +137,11 @@ impl Place {
         self.read(PAGE, next).await
     }
 
+    /// How far the cluster has come.
+    pub(super) async fn version(&self) -> Result<String, Failure> {
+        Ok(self.read(1, None).await?.metadata.resource_version)
+    }
+
     /// Whether there is nothing at all, as of now.
     pub(super) async fn is_empty(&self) -> Result<bool, Failure> {
         Ok(self.read(1, None).await?.items.is_empty())

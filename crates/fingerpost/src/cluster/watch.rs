@@ -37,6 +37,8 @@ pub enum News {
     Synced(Subject),
     /// There is no such kind (yet).
     Missing(Subject),
+    /// The cluster was set back to an earlier state: versions count anew.
+    Rewound(Subject),
 }
 
 /// The receiver of the news is gone, and so the watch may end.
@@ -118,7 +120,15 @@ impl Watch {
     /// Reads or goes on reading until something ends it.
     async fn go_on(&mut self, position: &mut Option<Position>) -> Result<Option<Failure>, NobodyListens> {
         let opened = match position {
-            Some(position) => self.place.watch(&position.version).await,
+            Some(known) => match self.is_behind(known).await {
+                Ok(false) => self.place.watch(&known.version).await,
+                Ok(true) => {
+                    *position = None;
+                    self.rewind().await?;
+                    return Ok(None);
+                }
+                Err(failure) => Err(failure),
+            },
             None if self.streaming => match self.place.list_and_watch().await {
                 Ok(lines) => {
                     self.known.begin();
@@ -138,6 +148,19 @@ impl Watch {
             Ok(lines) => self.follow(lines, position).await,
             Err(failure) => Ok(Some(failure)),
         }
+    }
+
+    /// Whether the cluster is older than what we have seen of it, as after a restored backup. A watch from a
+    /// position in its future would be silent until it has come that far.
+    async fn is_behind(&self, position: &Position) -> Result<bool, Failure> {
+        let now = self.place.version().await?;
+        Ok(matches!((now.parse::<u64>(), position.version.parse::<u64>()), (Ok(now), Ok(seen)) if now < seen))
+    }
+
+    async fn rewind(&mut self) -> Result<(), NobodyListens> {
+        tracing::warn!(kind = self.subject.qualified(), "the cluster was set back; everything is read anew");
+        self.known.rewind();
+        self.tell(News::Rewound(self.subject)).await
     }
 
     async fn follow(

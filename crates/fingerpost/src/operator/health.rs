@@ -13,6 +13,7 @@ use axum::http::StatusCode;
 use axum::routing::get;
 
 use super::certificates::Problems;
+use super::lease::Leadership;
 use crate::cluster::Board;
 use crate::http::{healthy, readiness};
 
@@ -27,6 +28,7 @@ struct Shared {
     /// Writes that the API server forbids: resource and verb with its words.
     denied: Mutex<BTreeMap<(String, &'static str), String>>,
     webhook: Mutex<Option<Problems>>,
+    leadership: Mutex<Option<Leadership>>,
 }
 
 impl Health {
@@ -39,6 +41,11 @@ impl Health {
     /// The watches.
     pub fn board(&self) -> Board {
         self.0.board.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What the election may not do counts.
+    pub fn lead(&self, leadership: Leadership) {
+        *self.0.leadership.lock().unwrap_or_else(PoisonError::into_inner) = Some(leadership);
     }
 
     /// What the webhook may not do counts too.
@@ -78,6 +85,9 @@ impl Health {
             format!("{resource}: {verb} is forbidden: {message}")
         };
         lines.extend(denied.iter().map(line));
+        let leadership = self.0.leadership.lock().unwrap_or_else(PoisonError::into_inner);
+        let election = leadership.as_ref().and_then(Leadership::problem);
+        lines.extend(election.filter(|problem| problem.starts_with("forbidden")));
         let webhook = self.0.webhook.lock().unwrap_or_else(PoisonError::into_inner);
         lines.extend(webhook.as_ref().map(Problems::denials).unwrap_or_default());
         if lines.is_empty() && !self.0.planned.load(Ordering::Acquire) {

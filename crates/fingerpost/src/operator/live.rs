@@ -11,9 +11,9 @@ use planner::{ChildKind, ChildRef, ObjectRef};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::cluster::Arrival;
 use crate::cluster::child::ChildSeen;
 use crate::cluster::fingerprint::fingerprint;
+use crate::cluster::{Arrival, Subject};
 pub use status::{LiveCondition, Words, with_times};
 
 /// A child as the cluster holds it.
@@ -149,6 +149,17 @@ impl Live {
         }
     }
 
+    /// The cluster was set back: versions of these objects count anew.
+    pub fn rewind(&mut self, subject: Subject) {
+        let objects = self.objects.iter_mut().filter(|(object, _)| Subject::Kind(object.kind) == subject);
+        objects.for_each(|(_, live)| live.version = 0);
+        let children = self.children.iter_mut().filter(|(child, _)| Some(child.kind) == child_kind(subject));
+        children.for_each(|(_, live)| live.version = 0);
+        if let Some(serials) = self.serials.as_mut().filter(|_| subject == Subject::Serials) {
+            serials.version = 0;
+        }
+    }
+
     /// An object is gone.
     pub fn lose_object(&mut self, object: &ObjectRef) {
         self.objects.remove(object);
@@ -247,8 +258,7 @@ pub fn wanted_status(status: &Value) -> u64 {
 }
 
 /// The kind of child that a kind of object is.
-pub fn child_kind(subject: crate::cluster::Subject) -> Option<ChildKind> {
-    use crate::cluster::Subject;
+pub fn child_kind(subject: Subject) -> Option<ChildKind> {
     match subject {
         Subject::Kind(api::Kind::DNSEndpoint) => Some(ChildKind::DNSEndpoint),
         Subject::IstioGateway => Some(ChildKind::IstioGateway),
@@ -296,6 +306,15 @@ mod tests {
         assert!(live.object(&route()).unwrap().status.is(wanted_status(&wanted)), "an edit elsewhere in it");
         live.see_object(&route(), &arrival("1", 10, &json!({ "phase": "Failed" })));
         assert!(!live.object(&route()).unwrap().status.is(wanted_status(&wanted)));
+    }
+
+    #[test]
+    fn after_the_cluster_was_set_back_an_older_state_counts() {
+        let mut live = Live::default();
+        live.see_object(&route(), &arrival("1", 7, &json!({ "phase": "Active" })));
+        live.rewind(Subject::Kind(Kind::ServiceRoute));
+        assert!(live.see_object(&route(), &arrival("1", 5, &json!({ "phase": "Pending" }))));
+        assert!(live.object(&route()).unwrap().status.is(wanted_status(&json!({ "phase": "Pending" }))));
     }
 
     #[test]

@@ -289,3 +289,22 @@ fn a_journal_that_cannot_be_written_is_reported_and_the_zones_are_wanted_again()
     assert!(!state.wants_zones());
     assert_eq!(state.load_changes(text), ["kept"]);
 }
+
+#[test]
+fn other_files_do_not_end_the_journal() {
+    for round in 0..50 {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::open(folder.path()).unwrap();
+        state.save_serials(&serials(1));
+        // The writer may be at the serials still, or not have begun.
+        if round % 2 == 0 {
+            std::thread::yield_now();
+        }
+        state.save_zones(zones(1));
+        state.flush();
+        assert!(!state.wants_zones());
+        state.save_serials(&serials(2));
+        state.flush();
+        assert!(!state.wants_zones());
+    }
+}

@@ -149,6 +149,10 @@ impl Disk {
     /// Writes the zones and their journal. What fails there ends the journal: a later frame would
     /// stand on something that is not on the disk.
     fn write_zones(&mut self, batch: &Batch) {
+        // Other files say nothing about the journal of zones that are still on their way.
+        if batch.zones.is_none() && batch.appended.is_empty() {
+            return;
+        }
         let journal = self.journal.take();
         let begun = match &batch.zones {
             Some(zones) => zones::write(&self.root, zones).map(Some),
@@ -158,9 +162,8 @@ impl Disk {
             Ok(journal) => self.journal = journal,
             Err(error) => self.report(Err(error)),
         }
-        if self.journal.as_ref().is_none_or(Journal::is_long) {
-            self.journal_ends.store(true, Ordering::Release);
-        }
+        let ends = self.journal.as_ref().is_none_or(Journal::is_long);
+        self.journal_ends.store(ends, Ordering::Release);
     }
 
     fn report(&self, result: io::Result<()>) {

@@ -308,6 +308,7 @@ async fn a_change_of_the_plan_is_in_the_journal_without_an_orderly_end() {
     instance.plan(source.read().changes).unwrap();
     instance.publish_all(BTreeMap::new()).unwrap();
     keeper.keep_first().await;
+    until_kept(&state, &instance).await;
     state.flush();
     let index = inode(&kept.path().join("zones"));
 
@@ -315,12 +316,17 @@ async fn a_change_of_the_plan_is_in_the_journal_without_an_orderly_end() {
     let delta = instance.plan(source.read().changes).unwrap();
     instance.publish(&delta, BTreeMap::new()).unwrap();
     keeper.keep(&delta);
-    let live = answers(&instance.views.load().views);
-    let start = Instant::now();
-    while answers(&saved::load(&state).1) != live {
-        assert!(start.elapsed() < Duration::from_secs(30), "the change was never kept");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    let live = until_kept(&state, &instance).await;
     assert!(live.iter().any(|line| line.contains("192.0.2.2")), "{live:?}");
     assert_eq!(inode(&kept.path().join("zones")), index, "the zones were not written again");
+}
+
+/// Waits until a start would find what is served; gives that.
+async fn until_kept(state: &StateDir, instance: &Instance) -> Vec<String> {
+    let (live, start) = (answers(&instance.views.load().views), Instant::now());
+    while answers(&saved::load(state).1) != live {
+        assert!(start.elapsed() < Duration::from_secs(30), "it was never kept");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    live
 }

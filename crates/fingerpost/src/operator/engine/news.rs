@@ -14,6 +14,7 @@ impl Engine {
             News::Seen(subject, arrival) => self.seen(subject, &arrival),
             News::Gone(subject, key) => self.gone(subject, &key),
             News::Synced(subject) | News::Missing(subject) => self.look_at_kind(subject),
+            News::Rewound(subject) => self.live.rewind(subject),
         }
     }
 
