@@ -4,8 +4,11 @@
 //! embedded class, so that each route is both a DNSEndpoint and an answer. Everything is measured in one
 //! run on one machine; what a process used is what the kernel says of it.
 
+#[path = "cluster/external_dns.rs"]
 mod external_dns;
+#[path = "cluster/ours.rs"]
 mod ours;
+#[path = "cluster/world.rs"]
 mod world;
 
 use anyhow::Result;

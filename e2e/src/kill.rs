@@ -89,7 +89,10 @@ impl Scenario<'_> {
                 let place = || format!("{}: killed {moment:?} write {number}, {write}", self.name);
                 match self.disturbed(&proxy, &undisturbed, number, moment).with_context(place)? {
                     true => kills.points += 1,
-                    false => kills.unreached += 1,
+                    false => {
+                        println!("{}: it ended before write {number}, {write}", self.name);
+                        kills.unreached += 1;
+                    }
                 }
             }
         }
@@ -159,9 +162,10 @@ impl Scenario<'_> {
 
     /// Empties the cluster, sets the trap and starts the process.
     fn begin_with<'a>(&'a self, proxy: &'a Proxy, kill: Option<(usize, Moment)>) -> Result<Run<'a>> {
+        // First: the trap of the run before holds its process, which would go on working.
+        proxy.clear();
         self.cluster.remove_objects()?;
         self.cluster.api().apply_text(&self.before)?;
-        proxy.clear();
         proxy.forget();
         let slot = Arc::new(Mutex::new(Slot::default()));
         if let Some((write, moment)) = kill {

@@ -12,7 +12,7 @@ use crate::world::{self, DOMAIN};
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Measures ExternalDNS on this many DNSEndpoints of one A record.
-pub fn measure(endpoints: usize, changes: usize) -> Result<()> {
+pub(crate) fn measure(endpoints: usize, changes: usize) -> Result<()> {
     println!("\n## ExternalDNS 0.21 on {endpoints} DNSEndpoints, into PowerDNS");
     let cluster = Cluster::own(Start::AllKinds)?;
     cluster.ensure_namespace("records")?;

@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(900);
 const APART: Duration = Duration::from_millis(500);
 
 /// What one changed route costs.
-pub struct OneChange {
+pub(crate) struct OneChange {
     /// Processor time of the operator and the DNS server together.
     pub milliseconds: f64,
 }
@@ -35,7 +35,7 @@ struct Moment {
 }
 
 /// Measures everything at one size.
-pub fn measure(routes: usize, changes: usize) -> Result<OneChange> {
+pub(crate) fn measure(routes: usize, changes: usize) -> Result<OneChange> {
     println!("\n## {routes} routes, {} Gateways", world::gateways(routes));
     let cluster = Cluster::own(Start::AllKinds)?;
     world::prepare(&cluster, routes)?;
@@ -232,7 +232,7 @@ fn sum(metrics: &str, family: &str) -> f64 {
 }
 
 /// Median and longest.
-pub fn spread(times: &mut [Duration]) -> String {
+pub(crate) fn spread(times: &mut [Duration]) -> String {
     times.sort();
     let at = |index: usize| times.get(index).map_or(0.0, |time| time.as_secs_f64() * 1000.0);
     format!(

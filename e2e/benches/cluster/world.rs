@@ -11,15 +11,15 @@ const ROUTES_A_GATEWAY: usize = 500;
 const CONNECTIONS: usize = 8;
 
 /// The domain of all names.
-pub const DOMAIN: &str = "bench.example.org";
+pub(crate) const DOMAIN: &str = "bench.example.org";
 
 /// How many Gateways a world of this many routes has.
-pub fn gateways(routes: usize) -> usize {
+pub(crate) fn gateways(routes: usize) -> usize {
     routes.div_ceil(ROUTES_A_GATEWAY).max(2)
 }
 
 /// What the platform team declares.
-pub fn prepare(cluster: &Cluster, routes: usize) -> Result<()> {
+pub(crate) fn prepare(cluster: &Cluster, routes: usize) -> Result<()> {
     let api = cluster.api();
     cluster.ensure_namespace(e2e::OPERATOR_NAMESPACE)?;
     cluster.ensure_namespace("gateways")?;
@@ -65,17 +65,17 @@ fn gateway(api: &Api, number: usize) -> Result<()> {
 }
 
 /// The namespace of a route.
-pub fn namespace(route: usize) -> String {
+pub(crate) fn namespace(route: usize) -> String {
     format!("team-{}", route / ROUTES_A_NAMESPACE)
 }
 
 /// The name of a route's host.
-pub fn host(route: usize) -> String {
+pub(crate) fn host(route: usize) -> String {
     format!("svc-{route}-ns-p-prod-app.{DOMAIN}")
 }
 
 /// A route, by the number of its Gateway.
-pub fn route(number: usize, gateway: usize) -> Value {
+pub(crate) fn route(number: usize, gateway: usize) -> Value {
     json!({
         "apiVersion": "routing.router.io/v1alpha1", "kind": "ServiceRoute",
         "metadata": { "name": format!("route-{number}"), "namespace": namespace(number) },
@@ -87,7 +87,7 @@ pub fn route(number: usize, gateway: usize) -> Value {
 }
 
 /// Creates many objects over several connections.
-pub fn create(
+pub(crate) fn create(
     cluster: &Cluster,
     count: usize,
     path: &str,

@@ -10,24 +10,24 @@ use serde_json::json;
 use crate::world::{World, endpoint, example_text, route};
 
 /// More than there are kinds: each of them is hit.
-const ALL_KINDS: usize = 40;
+pub(crate) const ALL_KINDS: usize = 40;
 /// Long enough for a first plan to be made and carried out.
 const QUIET: Duration = Duration::from_secs(2);
 
 /// Whether a call opens a watch that first tells everything.
-fn is_streamed_list(call: &Call) -> bool {
+pub(crate) fn is_streamed_list(call: &Call) -> bool {
     call.is_watch() && call.query.contains("sendInitialEvents=true")
 }
 
-fn is_following(call: &Call) -> bool {
+pub(crate) fn is_following(call: &Call) -> bool {
     call.is_watch() && !is_streamed_list(call)
 }
 
 /// Faults that hit one call after the other, and what to call them.
-type Group = (&'static str, Vec<Fault>);
+pub(crate) type Group = (&'static str, Vec<Fault>);
 
 /// What can be wrong with a streamed list.
-fn of_streamed_lists() -> Vec<Group> {
+pub(crate) fn of_streamed_lists() -> Vec<Group> {
     vec![
         (
             "emptied, cut off at once, cut off later",
@@ -102,7 +102,7 @@ impl Standing {
 }
 
 /// The faults of a group for each kind, one call after the other.
-fn add(proxy: &Proxy, faults: Vec<Fault>, fits: fn(&Call) -> bool) {
+pub(crate) fn add(proxy: &Proxy, faults: Vec<Fault>, fits: fn(&Call) -> bool) {
     for fault in faults {
         let once_each = once_for_each_kind();
         proxy.add(Rule::new(fault, move |call| fits(call) && once_each(call)));

@@ -12,7 +12,7 @@ use crate::world::{World, example_text, route};
 /// How far apart the writes are at which the operator is killed alone; `FINGERPOST_SOAK=1` takes them all.
 ///
 /// In between it is killed at every write, one life after the other.
-const STRIDE: usize = 6;
+const STRIDE: usize = 10;
 
 const RECORDS: &str = "
 {apiVersion: kubi.zone/v1alpha1, kind: Zone, metadata: {name: shop, namespace: dns}, \

@@ -2,11 +2,13 @@
 //! with its siblings.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use e2e::{Alone, Cluster, DnsServer, Fault, Rule, Server, Start, dig};
+use e2e::{Alone, Cluster, DnsServer, Expectation, Fault, Rule, Server, Start, Watcher, dig};
 use serde_json::json;
 
+use crate::faults_reading::{ALL_KINDS, add, is_following, is_streamed_list, of_streamed_lists};
 use crate::world::{World, endpoint, example_text, kubizone, route};
 
 /// What all servers answer from: the quickstart, its controller's records in a class of ours.
@@ -129,7 +131,7 @@ fn replicas_answer_new_content_at_once_and_one_serial() -> Result<()> {
         })
     };
     agreed("one serial at the start").with_context(|| operator.output())?;
-    world.proxy.wait_for_quiet(std::time::Duration::from_secs(2))?;
+    world.proxy.wait_for_quiet(Duration::from_secs(2))?;
     let before = serial(replicas[0].dns())?;
     // Nobody publishes a serial now, and still the content is new.
     operator.process().suspend()?;
@@ -171,6 +173,50 @@ fn tells_events(world: &World<Alone>) -> Result<()> {
     events("Normal", "Adopted")
 }
 
+/// A client that asks all the time for what must stand.
+fn watching(server: &DnsServer) -> Watcher {
+    let chain =
+        ["A 192.0.2.10", "CNAME aks01-weu-public.example.org.", "CNAME web-ns-p-prod-shop.example.org."];
+    let names = [("ns1.example.org", &["A 192.0.2.53"][..]), ("www.example.org", &chain)];
+    Watcher::start(server.dns(), names.map(|(name, records)| Expectation::new(name, &[records])).into())
+}
+
+#[test]
+fn lists_that_are_wrong_take_no_answer_away() -> Result<()> {
+    let world = World::alone()?;
+    world.apply(&quickstart()?)?;
+    let _operator = world.operator(&[])?;
+    let mut server = world.dns("watched", &[])?;
+    expect_answer(server.dns(), "www.example.org A", "192.0.2.10")?;
+    for (number, (name, faults)) in of_streamed_lists().into_iter().enumerate() {
+        let watcher = watching(&server);
+        world.proxy.add(Rule::new(Fault::WatchError(410), is_following).times(ALL_KINDS));
+        add(&world.proxy, faults.clone(), is_streamed_list);
+        world.proxy.cut();
+        std::thread::sleep(Duration::from_secs(2));
+        world.proxy.clear();
+        right(&world, &server, watcher, &format!("n{number}"), name)?;
+        add(&world.proxy, faults, is_streamed_list);
+        server.restart()?;
+        server.wait_until_ready()?;
+        let watcher = watching(&server);
+        std::thread::sleep(Duration::from_secs(2));
+        world.proxy.clear();
+        right(&world, &server, watcher, &format!("s{number}"), name)?;
+    }
+    Ok(())
+}
+
+/// A change arrives, and no answer was wrong on the way.
+fn right(world: &World<Alone>, server: &DnsServer, watcher: Watcher, new: &str, fault: &str) -> Result<()> {
+    world.apply(&record("example-org", new, "192.0.2.99"))?;
+    expect_answer(server.dns(), &format!("{new}.example.org A"), "192.0.2.99")
+        .with_context(|| server.output())?;
+    let report = watcher.stop()?;
+    ensure!(report.queries > 0 && report.bad.is_empty(), "{fault}: {:?}\n{}", report.bad, server.output());
+    Ok(())
+}
+
 #[test]
 fn answers_go_on_without_the_api_server() -> Result<()> {
     let world = World::of(Cluster::own(Start::AllKinds)?)?;
@@ -180,7 +226,7 @@ fn answers_go_on_without_the_api_server() -> Result<()> {
     let mut server = world.dns("kept", &[])?;
     let address = server.dns();
     expect_answer(address, "www.example.org A", "192.0.2.10").with_context(|| server.output())?;
-    world.proxy.wait_for_quiet(std::time::Duration::from_secs(2))?;
+    world.proxy.wait_for_quiet(Duration::from_secs(2))?;
     let before = serial(address)?;
     cluster.kill(Server::Api)?;
     world.proxy.cut();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use e2e::{OPERATOR_NAMESPACE, Operator, wait_for_within};
+use e2e::{Cluster, OPERATOR_NAMESPACE, Operator, wait_for_within};
 use serde_json::{Value, json};
 
 use crate::admission::{bad, outside, wait_for_refusal};
@@ -26,21 +26,25 @@ fn expired_certificate_is_replaced_without_a_restart() -> Result<()> {
             .success()
             .context("nobody is asked about it")?;
     }
-    let certificate = || Ok(cluster.api().get(SECRET)?.unwrap_or_default()["data"]["tls.crt"].clone());
+    let certificate = || certificate(&cluster);
     cluster.api().merge(SECRET, &json!({"data": null, "stringData": expired_pair()?}))?;
-    let expired: Value = certificate()?;
+    let expired = certificate()?;
     // It looks every minute, and at once when it begins or ceases to lead.
     operator.process().suspend()?;
     std::thread::sleep(Duration::from_secs(4));
     operator.process().resume()?;
     let replaced = wait_for_within(Duration::from_secs(90), "another certificate", || {
-        let now: Value = certificate()?;
+        let now = certificate()?;
         Ok((now.is_string() && now != expired).then_some(()))
     });
     replaced.with_context(|| operator.output())?;
     wait_for_refusal(&cluster, &bad(&namespace))?;
     ensure!(operator.process().is_running(), "{}", operator.output());
     Ok(())
+}
+
+fn certificate(cluster: &Cluster) -> Result<Value> {
+    Ok(cluster.api().get(SECRET)?.unwrap_or_default()["data"]["tls.crt"].clone())
 }
 
 /// A certificate that was good once, with its key, in the fields of a Secret.
