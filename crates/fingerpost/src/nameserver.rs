@@ -160,6 +160,9 @@ impl Nameserver {
             self.readiness.plan(false);
             return Ok(());
         }
+        if self.published && delta.is_empty() {
+            return Ok(());
+        }
         let whole = Delta { views: true, ..Delta::default() };
         let served = if self.published { &delta } else { &whole };
         self.serve(served).await?;

@@ -40,7 +40,7 @@ pub(crate) fn measure(routes: usize, changes: usize) -> Result<OneChange> {
     let cluster = Cluster::own(Start::AllKinds)?;
     world::prepare(&cluster, routes)?;
     let kubeconfig = cluster.kubeconfig("admin")?;
-    let flags = ["--kube-api-qps=2000", "--kube-api-burst=4000", "--webhook-bind-address=0"];
+    let flags = ["--kube-api-qps=2000", "--kube-api-burst=4000"];
     let operator = Operator::start(Place::new(&kubeconfig, &flags))?;
     let state = cluster.folder().join("dns-state");
     let dns = DnsServer::start(Site::new(&kubeconfig, &state, &[]))?;
@@ -209,13 +209,13 @@ impl Bench {
                 quiet_since = None;
                 return false;
             }
-            quiet_since.get_or_insert((Instant::now(), written)).0.elapsed() > Duration::from_secs(1)
+            quiet_since.get_or_insert((Instant::now(), written)).0.elapsed() >= Duration::from_secs(1)
         })
     }
 
     fn wait_until(&self, what: &str, mut holds: impl FnMut(&str) -> bool) -> Result<()> {
         wait_for_within(PATIENCE, what, || {
-            std::thread::sleep(Duration::from_millis(200));
+            std::thread::sleep(Duration::from_secs(1));
             Ok(holds(&self.operator.get("/metrics")?).then_some(()))
         })
     }

@@ -95,7 +95,7 @@ fn routes_reach_dig_through_external_dns_and_powerdns() -> Result<()> {
     let kubeconfig = cluster.kubeconfig("admin")?;
     cluster.ensure_namespace("edge")?;
     cluster.ensure_namespace(e2e::OPERATOR_NAMESPACE)?;
-    let _operator = Operator::start(Place::new(&kubeconfig, &["--webhook-bind-address=0"]))?;
+    let _operator = Operator::start(Place::new(&kubeconfig, &[]))?;
     cluster.api().apply_text(PLATFORM)?;
     team(&cluster, "active", "{mode: Active}")?;
     team(&cluster, "bound", "{mode: RegionBound, sourceRegion: weu}")?;

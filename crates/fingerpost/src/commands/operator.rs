@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use tokio::runtime::Runtime;
+use tokio::runtime::Builder;
 
 use super::signals::Signals;
 use super::{Ending, logging};
@@ -15,11 +15,17 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 
 pub(super) fn run(arguments: &OperatorArguments) -> Result<Ending> {
     logging::start("info", arguments.log_format);
-    let runtime = Runtime::new().context("cannot start")?;
-    let ending = runtime.block_on(async {
+    // One thread does all of it: the work is a stream of small things, and handing each of them from
+    // thread to thread would cost more than doing it.
+    let runtime =
+        Builder::new_multi_thread().worker_threads(1).enable_all().build().context("cannot start")?;
+    let arguments = arguments.clone();
+    let working = async move {
         let mut signals = Signals::new()?;
-        operator::run(arguments, signals.ended()).await
-    });
+        operator::run(&arguments, signals.ended()).await
+    };
+    let ending = runtime
+        .block_on(async { tokio::spawn(working).await.context("the operator failed; please report this")? });
     runtime.shutdown_timeout(LAST_WAIT);
     ending.map(|()| Ending::Good)
 }
