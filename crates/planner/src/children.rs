@@ -70,6 +70,8 @@ impl ChildRef {
 pub(crate) struct Made {
     pub(crate) child: ChildRef,
     pub(crate) fingerprint: u64,
+    /// Our own server answers what it says, whether or not the child is there.
+    pub(crate) answered: bool,
 }
 
 impl Planner {
@@ -144,7 +146,8 @@ impl Planner {
             if !claims.is_empty() {
                 let name = self.child_name(id, object, evaluated, number);
                 let fingerprint = fingerprint_of_endpoint(object, evaluated, seed, &claims);
-                children.push(Made { child: child(ChildKind::DNSEndpoint, name), fingerprint });
+                let child = child(ChildKind::DNSEndpoint, name);
+                children.push(Made { child, fingerprint, answered: seed.embedded });
             }
         }
         if let (Spec::Gateway(spec), Some(hosts)) = (&object.spec, self.hosts.get(&entry.key)) {
@@ -152,7 +155,7 @@ impl Planner {
             (hosts.fingerprint(), &spec.controller, &spec.credential_name, &object.meta.uid)
                 .hash(&mut hasher);
             let made = child(ChildKind::IstioGateway, object.meta.name.clone());
-            children.push(Made { child: made, fingerprint: hasher.finish() });
+            children.push(Made { child: made, fingerprint: hasher.finish(), answered: false });
         }
         children
     }

@@ -51,7 +51,8 @@ impl Planner {
         notes
     }
 
-    /// Which children of an object could not be applied, and why.
+    /// Which children of an object could not be applied, and why. A DNSEndpoint that our own server answers for is
+    /// only a copy, so that a cluster without ExternalDNS's CRD is well without it.
     fn failed_children(&self, id: Id) -> Option<String> {
         if self.failures.is_empty() {
             return None;
@@ -61,7 +62,8 @@ impl Planner {
             let failure = self.failures.get(&made.child)?;
             Some(format!("{kind} {namespace}/{name} could not be applied: {failure}"))
         };
-        let failures: Vec<String> = self.made.get(&id)?.iter().filter_map(failure).collect();
+        let failures: Vec<String> =
+            self.made.get(&id)?.iter().filter(|made| !made.answered).filter_map(failure).collect();
         (!failures.is_empty()).then(|| failures.join("; "))
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Each zone is kept as one packed zone, whatever it was made of: after a restart it only has to
 //! answer until the folders have been read. Each view is kept with what says where it answers.
-//! What changed since is in the [journal](super::journal), and goes over them.
+//! What changed since is in the [`super::journal`], and goes over them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
