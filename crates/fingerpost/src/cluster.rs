@@ -25,5 +25,6 @@ pub use arrival::{Arrival, Key};
 pub use awaited::Awaited;
 pub use board::Board;
 pub use connect::{ClusterArguments, Connection};
+pub(crate) use stream::chain;
 pub use subject::Subject;
 pub use watch::News;

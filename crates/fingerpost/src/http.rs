@@ -24,9 +24,9 @@ use crate::instance::Instance;
 type Shared = State<Arc<Instance>>;
 
 /// A bound address that answers nothing yet.
-pub async fn bind(address: SocketAddr) -> Result<TcpListener> {
+pub async fn bind(address: SocketAddr, flag: &str) -> Result<TcpListener> {
     let listener = TcpListener::bind(address).await;
-    listener.with_context(|| format!("cannot serve HTTP on {address} (choose another address with --http)"))
+    listener.with_context(|| format!("cannot serve HTTP on {address} (choose another address with {flag})"))
 }
 
 /// A running HTTP server.

@@ -42,7 +42,7 @@ const START_AGAIN: Duration = Duration::from_secs(5);
 /// Serves until `stop` is ready, and then for as long as the drain takes.
 pub async fn run(arguments: &DnsArguments, stop: impl Future<Output = ()>) -> Result<()> {
     let connection = Connection::open(&arguments.cluster).await?;
-    let page = http::bind(arguments.http).await?;
+    let page = http::bind(arguments.http, "--http").await?;
     let state = arguments.state.as_deref().map(StateDir::open).transpose()?.map(Arc::new);
     let mut nameserver = Nameserver::open(arguments, state).await?;
     tracing::info!(dns = ?nameserver.listeners.address(Slot::Numbered(0)), http = %page.local_addr()?, "listening");
@@ -100,9 +100,7 @@ impl Nameserver {
             unbound: false,
         };
         let wanted = Ports::default().endpoints(&views);
-        if let Some(error) = nameserver.listeners.bind(&wanted).await.into_iter().next() {
-            return Err(error);
-        }
+        nameserver.bind_first(&wanted).await?;
         let endpoints = nameserver.listeners.table(&wanted);
         nameserver.instance.views.publish(|table| {
             table.views = zones;
@@ -190,8 +188,22 @@ impl Nameserver {
 
     async fn bind(&mut self, wanted: &BTreeMap<Slot, Endpoint>) {
         let troubles = self.listeners.bind(wanted).await;
+        self.note_unbound(&troubles);
+    }
+
+    fn note_unbound(&mut self, troubles: &[anyhow::Error]) {
         self.unbound = !troubles.is_empty();
         troubles.iter().for_each(|error| tracing::error!("{error:#}"));
+    }
+
+    /// At the start `--dns` must open. What a class names may be another machine's, and is tried again.
+    async fn bind_first(&mut self, wanted: &BTreeMap<Slot, Endpoint>) -> Result<()> {
+        let mut troubles = self.listeners.bind(wanted).await;
+        if self.listeners.address(Slot::Numbered(0)).is_none() && !troubles.is_empty() {
+            return Err(troubles.remove(0));
+        }
+        self.note_unbound(&troubles);
+        Ok(())
     }
 
     async fn listen_again(&mut self) {

@@ -23,7 +23,7 @@ pub mod webhook;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
@@ -217,9 +217,7 @@ impl Operator<'_> {
         ];
         for (address, flag, pages) in pages {
             if let BindAddress(Some(address)) = address {
-                let listener = tokio::net::TcpListener::bind(address).await;
-                let listener = listener
-                    .with_context(|| format!("cannot listen on {address} (choose another with {flag})"))?;
+                let listener = http::bind(address, flag).await?;
                 tracing::info!(address = %listener.local_addr()?, flag, "listening");
                 serving.push(http::serve(listener, pages));
             }
@@ -232,7 +230,7 @@ async fn show_metrics(State(shown): State<Shown>) -> Response {
     let sample = shown.asking.sample().await;
     let mut registry = Registry::default();
     tokio::task::block_in_place(|| http::metrics::register(&mut registry, &shown.instance));
-    shown.metrics.register(&mut registry, &sample, &shown.health.board(), &shown.requests);
+    shown.metrics.register(&mut registry, sample.as_ref(), &shown.health.board(), &shown.requests);
     metrics::register_outdated(&mut registry, &shown.outdated);
     http::metrics::response(&registry)
 }

@@ -89,11 +89,6 @@ impl Planner {
         made.map(|made| (made.child.clone(), made.fingerprint)).collect()
     }
 
-    /// Whether the plan has this child object.
-    pub fn is_planned(&self, child: &ChildRef) -> bool {
-        self.maker_of(child).is_some()
-    }
-
     /// The manifest of a child object.
     pub fn child(&self, child: &ChildRef) -> Option<Value> {
         let maker = self.maker_of(child)?;

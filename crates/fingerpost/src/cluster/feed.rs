@@ -55,7 +55,7 @@ fn last_valid(kind: Kind, text: &str) -> Option<Object> {
     let mut manifest: Value = serde_json::from_str(text).ok()?;
     let spec = manifest["metadata"]["annotations"][LAST_VALID_SPEC].as_str()?.to_owned();
     manifest["spec"] = serde_json::from_str(&spec).ok()?;
-    api::decode(kind, manifest).ok()
+    pruned(kind, manifest).ok()
 }
 
 /// Decodes an object; what a newer version of its CRD added is left out.
@@ -63,7 +63,10 @@ fn decode(kind: Kind, text: &str) -> Result<Object, String> {
     if let Ok(object) = api::decode(kind, &mut serde_json::Deserializer::from_str(text)) {
         return Ok(object);
     }
-    let mut manifest: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    pruned(kind, serde_json::from_str(text).map_err(|error| error.to_string())?)
+}
+
+fn pruned(kind: Kind, mut manifest: Value) -> Result<Object, String> {
     api::prune(kind, &mut manifest);
     api::decode(kind, manifest).map_err(|error| error.to_string())
 }

@@ -1,6 +1,6 @@
 //! A cluster read once: what `plan --kube` and `explain --kube` start from.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 use planner::document::{Document, DocumentObject};
@@ -52,8 +52,8 @@ impl ClusterReading {
     pub fn held(&self, plan: &Document) -> Document {
         let cluster = plan.clusters.first().cloned().unwrap_or_default();
         let object = |manifest| DocumentObject { cluster: cluster.clone(), manifest };
-        let planned: BTreeMap<[String; 4], ()> =
-            plan.objects.iter().map(|one| (one.identity().map(str::to_owned), ())).collect();
+        let planned: BTreeSet<[String; 4]> =
+            plan.objects.iter().map(|one| one.identity().map(str::to_owned)).collect();
         let mut held = Document { children: Vec::new(), objects: Vec::new(), ..plan.clone() };
         for (subject, arrival) in &self.arrivals {
             let Ok(manifest) = serde_json::from_str::<Value>(arrival.text.get()) else { continue };
@@ -67,7 +67,7 @@ impl ClusterReading {
                 Subject::Kind(kind) if kind.is_ours() => {
                     let one = object(status(*subject, arrival, &manifest));
                     // Kinds that have no status of ours are in no plan.
-                    if planned.contains_key(&one.identity().map(str::to_owned)) {
+                    if planned.contains(&one.identity().map(str::to_owned)) {
                         held.objects.push(one);
                     }
                 }

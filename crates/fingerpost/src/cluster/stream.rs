@@ -237,7 +237,7 @@ fn other(message: String) -> Failure {
 }
 
 /// An error with its causes: hyper's own says only "client error".
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

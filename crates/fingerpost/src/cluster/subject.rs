@@ -1,6 +1,7 @@
 //! What is watched: our kinds, the foreign kinds that we read, our children, and the serials.
 
 use api::Kind;
+use planner::ChildKind;
 
 /// The name of the ConfigMap with the serials of implied zones.
 pub const SERIALS: &str = "fingerpost-serials";
@@ -29,6 +30,19 @@ impl Subject {
             matches!(subject, Subject::IstioGateway | Subject::Kind(Kind::ExternalDNSRecord))
         };
         Subject::of_operator().into_iter().filter(|subject| !status_only(subject)).collect()
+    }
+
+    /// The children of a kind.
+    pub fn of_children(kind: ChildKind) -> Subject {
+        match kind {
+            ChildKind::DNSEndpoint => Subject::Kind(Kind::DNSEndpoint),
+            ChildKind::IstioGateway => Subject::IstioGateway,
+        }
+    }
+
+    /// Which children these objects may be.
+    pub fn child_kind(self) -> Option<ChildKind> {
+        [ChildKind::DNSEndpoint, ChildKind::IstioGateway].into_iter().find(|kind| Subject::of_children(*kind) == self)
     }
 
     /// Group and version, as a manifest's `apiVersion` has them.

@@ -98,10 +98,10 @@ impl Watch {
         let mut wait = FIRST_WAIT;
         loop {
             let start = Instant::now();
-            let outcome = match position.take_if(|position| position.read.elapsed() > self.resync) {
-                Some(_) => continue,
-                None => self.go_on(&mut position).await,
-            };
+            if position.as_ref().is_some_and(|position| position.read.elapsed() > self.resync) {
+                position = None;
+            }
+            let outcome = self.go_on(&mut position).await;
             if start.elapsed() > LONGEST_WAIT {
                 wait = FIRST_WAIT;
             }
@@ -249,8 +249,7 @@ impl Watch {
         text: Box<RawValue>,
         position: &mut Option<Position>,
     ) -> Result<(), NobodyListens> {
-        let Some(arrival) = self.parse(text) else { return Ok(()) };
-        advance(position, arrival.version);
+        let Some(arrival) = self.arrived(text, position) else { return Ok(()) };
         if self.known.arrives(&arrival.key, arrival.version) {
             self.tell(News::Seen(self.subject, Box::new(arrival))).await?;
         }
@@ -262,8 +261,7 @@ impl Watch {
         text: Box<RawValue>,
         position: &mut Option<Position>,
     ) -> Result<(), NobodyListens> {
-        let Some(arrival) = self.parse(text) else { return Ok(()) };
-        advance(position, arrival.version);
+        let Some(arrival) = self.arrived(text, position) else { return Ok(()) };
         if self.known.leaves(&arrival.key, arrival.version) {
             self.tell(News::Gone(self.subject, arrival.key)).await?;
         }
@@ -271,9 +269,10 @@ impl Watch {
     }
 
     /// An object has a name, or it is none; there is nothing to do about one that has not.
-    fn parse(&self, text: Box<RawValue>) -> Option<Arrival> {
+    fn arrived(&self, text: Box<RawValue>, position: &mut Option<Position>) -> Option<Arrival> {
         let parsed = Arrival::parse(text);
-        parsed.map_err(|error| tracing::warn!(kind = self.subject.qualified(), "no object: {error}")).ok()
+        let told = parsed.map_err(|error| tracing::warn!(kind = self.subject.qualified(), "no object: {error}"));
+        told.ok().inspect(|arrival| advance(position, arrival.version))
     }
 
     /// Takes note of a failure and tells how long to wait.

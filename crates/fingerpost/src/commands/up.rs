@@ -52,7 +52,7 @@ pub(super) fn run(arguments: &UpArguments, palette: Palette) -> Result<Ending> {
 async fn serve(arguments: &UpArguments, palette: Palette) -> Result<Ending> {
     let clusters = ClusterFolders::parse(&arguments.folders.folders)?;
     let mut signals = Signals::new()?;
-    let page = http::bind(arguments.http).await?;
+    let page = http::bind(arguments.http, "--http").await?;
     let http_address = page.local_addr()?;
     let state = open_state(arguments, &clusters)?;
     let mut up = Up::open(arguments, clusters, state, palette).await?;

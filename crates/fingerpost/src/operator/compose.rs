@@ -3,9 +3,8 @@
 //! An apply names the uid of the object that it was made for, so that it never reaches another
 //! object of the same name; a deletion names uid and version of what was seen.
 
-use api::Kind;
 use http::Request;
-use planner::{ChildKind, ChildRef, ObjectRef};
+use planner::{ChildRef, ObjectRef};
 use serde_json::{Value, json};
 
 use super::live::{LiveChild, LiveObject};
@@ -14,23 +13,15 @@ use crate::cluster::Subject;
 use crate::cluster::child::MANAGER;
 use crate::cluster::subject::SERIALS;
 
-/// What a child is among the watched.
-pub fn subject(kind: ChildKind) -> Subject {
-    match kind {
-        ChildKind::DNSEndpoint => Subject::Kind(Kind::DNSEndpoint),
-        ChildKind::IstioGateway => Subject::IstioGateway,
-    }
-}
-
 /// Applies a child.
 pub fn apply_child(child: &ChildRef, manifest: &Value) -> Option<Write> {
-    let subject = subject(child.kind);
+    let subject = Subject::of_children(child.kind);
     apply(subject, subject.object_path(&child.namespace, &child.name), manifest, false)
 }
 
 /// Deletes a child, if it still is what was seen.
 pub fn delete_child(child: &ChildRef, live: &LiveChild) -> Option<Write> {
-    let subject = subject(child.kind);
+    let subject = Subject::of_children(child.kind);
     let preconditions = json!({ "uid": live.uid, "resourceVersion": live.version.to_string() });
     let body = json!({ "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions });
     let request = Request::delete(subject.object_path(&child.namespace, &child.name))

@@ -4,17 +4,18 @@
 //! lost: what exceeds their own rate is counted and dropped.
 
 use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use http::Request;
 use kube::Client;
 use planner::{ConditionStatus, Note, ObjectRef, Severity};
-use prometheus_client::metrics::counter::Counter;
 use serde_json::{Value, json};
 
 /// The API's limit for a note.
 const LONGEST_NOTE: usize = 1024;
+// The compiler unwraps these two; a zero would not build.
 const PER_SECOND: NonZeroU32 = NonZeroU32::new(10).unwrap();
 const AT_ONCE: NonZeroU32 = NonZeroU32::new(100).unwrap();
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -43,21 +44,25 @@ pub struct Events {
     client: Client,
     limiter: DefaultDirectRateLimiter,
     instance: String,
-    /// How many were dropped.
-    pub dropped: Counter,
+    dropped: AtomicU64,
 }
 
 impl Events {
     /// Events in the name of this instance.
     pub fn new(client: Client, instance: String) -> Events {
         let quota = Quota::per_second(PER_SECOND).allow_burst(AT_ONCE);
-        Events { client, limiter: RateLimiter::direct(quota), instance, dropped: Counter::default() }
+        Events { client, limiter: RateLimiter::direct(quota), instance, dropped: AtomicU64::new(0) }
+    }
+
+    /// How many were dropped.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
     }
 
     /// Tells an event about an object, in the background.
     pub fn tell(&self, object: &ObjectRef, uid: &str, telling: &Telling) {
         if self.limiter.check().is_err() {
-            self.dropped.inc();
+            self.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
         let Some(request) = self.request(object, uid, telling) else { return };

@@ -7,7 +7,7 @@ mod status;
 
 use std::collections::{BTreeMap, HashMap};
 
-use planner::{ChildKind, ChildRef, ObjectRef};
+use planner::{ChildRef, ObjectRef};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -153,7 +153,7 @@ impl Live {
     pub fn rewind(&mut self, subject: Subject) {
         let objects = self.objects.iter_mut().filter(|(object, _)| Subject::Kind(object.kind) == subject);
         objects.for_each(|(_, live)| live.version = 0);
-        let children = self.children.iter_mut().filter(|(child, _)| Some(child.kind) == child_kind(subject));
+        let children = self.children.iter_mut().filter(|(child, _)| Subject::of_children(child.kind) == subject);
         children.for_each(|(_, live)| live.version = 0);
         if let Some(serials) = self.serials.as_mut().filter(|_| subject == Subject::Serials) {
             serials.version = 0;
@@ -255,15 +255,6 @@ pub fn own_metadata(labels: &BTreeMap<String, String>, annotations: &BTreeMap<St
 /// The fingerprint of a wanted status.
 pub fn wanted_status(status: &Value) -> u64 {
     status::content(status)
-}
-
-/// The kind of child that a kind of object is.
-pub fn child_kind(subject: Subject) -> Option<ChildKind> {
-    match subject {
-        Subject::Kind(api::Kind::DNSEndpoint) => Some(ChildKind::DNSEndpoint),
-        Subject::IstioGateway => Some(ChildKind::IstioGateway),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -27,8 +27,8 @@ pub struct Sample {
     pub notes: BTreeMap<(&'static str, String), u64>,
     /// Whether this replica leads.
     pub leads: bool,
-    /// Whether the first plan stands.
-    pub planned: bool,
+    /// How many events were not told, because there were too many.
+    pub dropped_events: u64,
 }
 
 /// Questions to the loop.
@@ -46,14 +46,14 @@ impl Asking {
     }
 
     /// How the loop stands; nothing where it does not answer in time.
-    pub async fn sample(&self) -> Sample {
+    pub async fn sample(&self) -> Option<Sample> {
         const PATIENCE: Duration = Duration::from_secs(5);
         let (sender, receiver) = oneshot::channel();
         let asked = async {
             self.0.send(sender).await.ok()?;
             receiver.await.ok()
         };
-        tokio::time::timeout(PATIENCE, asked).await.ok().flatten().unwrap_or_default()
+        tokio::time::timeout(PATIENCE, asked).await.ok().flatten()
     }
 }
 
@@ -120,7 +120,13 @@ impl Metrics {
     }
 
     /// Everything, for one scrape.
-    pub fn register(&self, registry: &mut Registry, sample: &Sample, board: &Board, requests: &Requests) {
+    pub fn register(
+        &self,
+        registry: &mut Registry,
+        sample: Option<&Sample>,
+        board: &Board,
+        requests: &Requests,
+    ) {
         registry.register(
             "controller_runtime_reconcile",
             "Times that something was brought in line, by result",
@@ -136,7 +142,10 @@ impl Metrics {
             "Writes to the API server but those of leases and events",
             self.writes.clone(),
         );
-        register_sample(registry, sample);
+        // A loop that does not answer in time has nothing to tell; a zero would be a claim.
+        if let Some(sample) = sample {
+            register_sample(registry, sample);
+        }
         register_board(registry, board);
         register_requests(registry, requests);
     }
@@ -164,6 +173,9 @@ fn register_sample(registry: &mut Registry, sample: &Sample) {
         notes.get_or_create(&NoteLabels { kind, reason: reason.clone() }).set(number(*count));
     }
     registry.register("fingerpost_notes", "Objects by the reason of their Ready condition", notes);
+    let dropped = Counter::<u64>::default();
+    dropped.inc_by(sample.dropped_events);
+    registry.register("fingerpost_events_dropped", "Events that were not told, because there were too many", dropped);
     let leader = Gauge::<i64>::default();
     leader.set(i64::from(sample.leads));
     registry.register("fingerpost_leader", "Whether this replica leads", leader.clone());

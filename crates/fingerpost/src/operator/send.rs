@@ -7,7 +7,7 @@ use kube::Client;
 use serde_json::value::RawValue;
 
 use super::lease::Leadership;
-use crate::cluster::{Arrival, Subject};
+use crate::cluster::{Arrival, Subject, chain};
 
 /// What a write does; as RBAC calls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,7 +110,7 @@ fn parse(text: String) -> Result<Arrival, Refusal> {
 
 fn refusal(error: &kube::Error) -> Refusal {
     let kube::Error::Api(status) = error else {
-        return Refusal::Later(error.to_string(), Duration::ZERO);
+        return Refusal::Later(chain(error), Duration::ZERO);
     };
     let wait = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
     match status.code {

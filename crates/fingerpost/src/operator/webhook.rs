@@ -17,6 +17,7 @@ use super::lease::Leadership;
 use crate::cli::{OperatorArguments, WebhookCertificates};
 use crate::cluster::Connection;
 use crate::cluster::feed::HERE;
+use crate::http;
 use crate::instance::Instance;
 
 /// A running webhook.
@@ -35,10 +36,7 @@ pub async fn start(
     stopped: watch::Receiver<bool>,
 ) -> Result<Option<Webhook>> {
     let Some(address) = arguments.webhook_bind_address.0 else { return Ok(None) };
-    let listener = tokio::net::TcpListener::bind(address).await;
-    let listener = listener.with_context(|| {
-        format!("cannot listen on {address} (choose another with --webhook-bind-address)")
-    })?;
+    let listener = http::bind(address, "--webhook-bind-address").await?;
     tracing::info!(address = %listener.local_addr()?, "the admission webhook is listening");
     let settings = settings(arguments, connection)?;
     let keeper = Keeper::new(connection.client.clone(), settings, leadership.clone());

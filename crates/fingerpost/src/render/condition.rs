@@ -14,11 +14,6 @@ pub fn summary(status: &Value) -> String {
     }
 }
 
-/// Whether the object says of itself that it is not ready.
-pub fn is_bad(status: &Value) -> bool {
-    ready(status).is_some_and(|condition| condition["status"] == "False")
-}
-
 fn ready(status: &Value) -> Option<&Value> {
     status["conditions"].as_array()?.iter().find(|condition| condition["type"] == "Ready")
 }

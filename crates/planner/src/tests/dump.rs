@@ -39,7 +39,7 @@ pub(crate) fn dump(planner: &Planner) -> Dump {
     of_objects.sort();
     assert_eq!(planner.children(), of_objects, "every child is some object's");
     for child in planner.children() {
-        assert!(planner.is_planned(&child));
+        assert!(planner.child_fingerprint(&child).is_some());
         dump.children.insert(format!("{child:?}"), planner.child(&child).unwrap().to_string());
     }
     for (cluster, reference) in planner.objects() {
@@ -88,7 +88,7 @@ impl Dump {
             let key = format!("{child:?}");
             match kind {
                 ChangeKind::Removed => {
-                    assert!(!planner.is_planned(child) && planner.child(child).is_none());
+                    assert!(planner.child_fingerprint(child).is_none() && planner.child(child).is_none());
                     self.children.remove(&key);
                 }
                 _ => drop(self.children.insert(key, planner.child(child).unwrap().to_string())),

@@ -35,7 +35,7 @@ fn check(setting: &Setting, batches: &[Vec<Step>]) -> Result<(), TestCaseError> 
         let outcome = model.outcome(&running, batch);
         let changes = batch.iter().map(|step| model.step(*step));
         let delta = running.apply(changes.chain([leads(batch)]).chain(outcome).collect());
-        model.forget_outcomes(|child| !running.is_planned(child));
+        model.forget_outcomes(|child| running.child_fingerprint(child).is_none());
         followed.follow(&running, &delta);
     }
     let mut fresh = planner(setting);

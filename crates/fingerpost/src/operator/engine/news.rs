@@ -4,7 +4,6 @@ use std::time::Instant;
 
 use super::{Engine, child_of};
 use crate::cluster::{Arrival, Key, News, Subject, feed, serials};
-use crate::operator::live::child_kind;
 use crate::operator::queue::Work;
 
 impl Engine {
@@ -20,7 +19,7 @@ impl Engine {
 
     fn seen(&mut self, subject: Subject, arrival: &Arrival) {
         let now = Instant::now();
-        if let Some(kind) = child_kind(subject) {
+        if let Some(kind) = subject.child_kind() {
             let child = child_of(kind, &arrival.key);
             if self.live.see_child(&child, arrival) && self.leads {
                 self.queue.push(Work::Child(child), now);
@@ -48,7 +47,7 @@ impl Engine {
 
     fn gone(&mut self, subject: Subject, key: &Key) {
         let now = Instant::now();
-        if let Some(kind) = child_kind(subject) {
+        if let Some(kind) = subject.child_kind() {
             let child = child_of(kind, key);
             self.live.lose_child(&child);
             if self.leads {
@@ -75,7 +74,7 @@ impl Engine {
         }
         let now = Instant::now();
         self.withheld.drain().for_each(|child| self.queue.push(Work::Child(child), now));
-        let Some(kind) = child_kind(subject) else { return };
+        let Some(kind) = subject.child_kind() else { return };
         let children = self.parts.instance.planner().children();
         let waiting = children.into_iter().filter(|child| child.kind == kind);
         let waiting: Vec<_> = waiting.filter(|child| self.live.child(child).is_none()).collect();

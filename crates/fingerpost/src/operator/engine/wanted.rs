@@ -13,7 +13,7 @@ use crate::operator::events::telling;
 use crate::operator::live::{LiveObject, Part, own_metadata, wanted_status, with_times};
 use crate::operator::queue::Work;
 use crate::operator::send::Write;
-use crate::operator::{compose, live};
+use crate::operator::compose;
 
 /// The kinds that decide which children there are.
 const MAKERS: [Kind; 5] =
@@ -121,7 +121,7 @@ impl Engine {
 
     /// Whether something that only others can change is in the way; the planner is told.
     fn obstacle(&mut self, child: &ChildRef) -> bool {
-        let subject = compose::subject(child.kind);
+        let subject = Subject::of_children(child.kind);
         let reason = match self.live.child(child) {
             Some(held) if !held.ours => "an object of this name is there that Fingerpost did not make; \
                  rename or delete it"
@@ -172,7 +172,7 @@ impl Engine {
 
     fn next_of_serials(&mut self) -> Next {
         let wanted = serials::data(&self.parts.instance.planner().implied_serials());
-        let held = self.live.serials().map(|held: &live::LiveSerials| &held.data);
+        let held = self.live.serials().map(|held| &held.data);
         if held.map_or(wanted.is_empty(), |held| *held == wanted) {
             return None;
         }

@@ -65,12 +65,6 @@ impl Leadership {
         self.shared.leads.subscribe()
     }
 
-    /// Waits until this replica leads, or no longer leads.
-    pub async fn wait_until(&self, leads: bool) {
-        // The sender lives in this very handle, so the channel cannot close.
-        let _ = self.subscribe().wait_for(|now| *now == leads).await;
-    }
-
     /// What keeps this replica from taking part in the election, in words.
     pub fn problem(&self) -> Option<String> {
         self.shared.problem.borrow().clone()

@@ -105,7 +105,8 @@ impl Running {
     }
 
     async fn leads(&self, leads: bool) {
-        timeout(Duration::from_secs(20), self.leadership.wait_until(leads)).await.expect("in time");
+        let mut told = self.leadership.subscribe();
+        let _ = timeout(Duration::from_secs(20), told.wait_for(|now| *now == leads)).await.expect("in time");
     }
 }
 
