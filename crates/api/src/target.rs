@@ -86,7 +86,7 @@ fn targets(spec: &Spec) -> Vec<(String, &str, Option<Target>)> {
 }
 
 /// Whether an address means this machine or its own link.
-fn is_inward(address: IpAddr) -> bool {
+pub fn is_inward(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => v4.is_loopback() || v4.is_link_local() || v4.is_multicast() || v4.octets()[0] == 0,
         IpAddr::V6(v6) => {

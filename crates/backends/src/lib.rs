@@ -1,5 +1,17 @@
 //! Back-ends: how a plan reaches the places that hold records.
 //!
-//! One module per provider. A plan leaves a back-end nothing to choose.
+//! ```text
+//! plan ──► embedded                                  (our own server: the zones of each view)
+//!      └─► delivery (pure) ──► dyn Provider ──► PowerDNS, RFC 2136, webhooks, zone files
+//! ```
+//!
+//! One module per provider: pure request building and a thin transport. A plan leaves a back-end
+//! nothing to choose.
 
 pub mod embedded;
+mod failure;
+mod provider;
+pub mod transport;
+
+pub use failure::Failure;
+pub use provider::{Batch, Entry, NewZone, OpenedZone, Provider, Reading, Reply, SetChange, SetKey};

@@ -42,7 +42,9 @@ impl Subject {
 
     /// Which children these objects may be.
     pub fn child_kind(self) -> Option<ChildKind> {
-        [ChildKind::DNSEndpoint, ChildKind::IstioGateway].into_iter().find(|kind| Subject::of_children(*kind) == self)
+        [ChildKind::DNSEndpoint, ChildKind::IstioGateway]
+            .into_iter()
+            .find(|kind| Subject::of_children(*kind) == self)
     }
 
     /// Group and version, as a manifest's `apiVersion` has them.

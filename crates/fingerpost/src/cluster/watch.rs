@@ -271,7 +271,8 @@ impl Watch {
     /// An object has a name, or it is none; there is nothing to do about one that has not.
     fn arrived(&self, text: Box<RawValue>, position: &mut Option<Position>) -> Option<Arrival> {
         let parsed = Arrival::parse(text);
-        let told = parsed.map_err(|error| tracing::warn!(kind = self.subject.qualified(), "no object: {error}"));
+        let told =
+            parsed.map_err(|error| tracing::warn!(kind = self.subject.qualified(), "no object: {error}"));
         told.ok().inspect(|arrival| advance(position, arrival.version))
     }
 

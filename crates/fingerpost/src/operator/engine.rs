@@ -337,7 +337,12 @@ impl Engine {
                 *notes.entry((object.kind.kind(), reason.to_owned())).or_default() += 1;
             }
         }
-        Sample { depths: self.queue.depths(), notes, leads: self.leads, dropped_events: self.parts.events.dropped() }
+        Sample {
+            depths: self.queue.depths(),
+            notes,
+            leads: self.leads,
+            dropped_events: self.parts.events.dropped(),
+        }
     }
 
     fn tell_planner(&mut self, child: &ChildRef, outcome: Option<String>) {

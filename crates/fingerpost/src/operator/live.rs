@@ -153,7 +153,8 @@ impl Live {
     pub fn rewind(&mut self, subject: Subject) {
         let objects = self.objects.iter_mut().filter(|(object, _)| Subject::Kind(object.kind) == subject);
         objects.for_each(|(_, live)| live.version = 0);
-        let children = self.children.iter_mut().filter(|(child, _)| Subject::of_children(child.kind) == subject);
+        let children =
+            self.children.iter_mut().filter(|(child, _)| Subject::of_children(child.kind) == subject);
         children.for_each(|(_, live)| live.version = 0);
         if let Some(serials) = self.serials.as_mut().filter(|_| subject == Subject::Serials) {
             serials.version = 0;

@@ -175,7 +175,11 @@ fn register_sample(registry: &mut Registry, sample: &Sample) {
     registry.register("fingerpost_notes", "Objects by the reason of their Ready condition", notes);
     let dropped = Counter::<u64>::default();
     dropped.inc_by(sample.dropped_events);
-    registry.register("fingerpost_events_dropped", "Events that were not told, because there were too many", dropped);
+    registry.register(
+        "fingerpost_events_dropped",
+        "Events that were not told, because there were too many",
+        dropped,
+    );
     let leader = Gauge::<i64>::default();
     leader.set(i64::from(sample.leads));
     registry.register("fingerpost_leader", "Whether this replica leads", leader.clone());

@@ -9,11 +9,11 @@ use crate::cluster::board::Standing;
 use crate::cluster::child::ChildSeen;
 use crate::cluster::feed::HERE;
 use crate::cluster::{Subject, serials};
+use crate::operator::compose;
 use crate::operator::events::telling;
 use crate::operator::live::{LiveObject, Part, own_metadata, wanted_status, with_times};
 use crate::operator::queue::Work;
 use crate::operator::send::Write;
-use crate::operator::compose;
 
 /// The kinds that decide which children there are.
 const MAKERS: [Kind; 5] =

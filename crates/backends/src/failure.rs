@@ -1,0 +1,102 @@
+//! What can go wrong with a provider, in fixed words.
+//!
+//! A provider's own text never gets into a failure: it would end in a status or a log, and may hold
+//! anything.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// Why a request to a provider did not do what it should.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Failure {
+    /// No connection, a broken one, or 503.
+    #[error("the server cannot be reached")]
+    Unreachable,
+    /// Nothing, or not everything, came in time.
+    #[error("the server did not answer in time")]
+    TimedOut,
+    /// The address is one that we do not connect to.
+    #[error("the server's address is forbidden: allow it with --allow-target")]
+    Forbidden,
+    /// The certificate of the server, or ours, does not do.
+    #[error("no trusted connection to the server can be made: check its certificate and ours")]
+    Untrusted,
+    /// 401, or a DNS server that does not accept our key.
+    #[error("the server does not accept our credentials")]
+    Authentication,
+    /// A server error.
+    #[error("the server failed with status {0}")]
+    Server(u16),
+    /// The answer is not what the protocol says.
+    #[error("the server's answer cannot be understood")]
+    Unreadable,
+    /// The answer is longer than any answer should be.
+    #[error("the server's answer is too long")]
+    Endless,
+    /// The server wants us to go elsewhere, which we do not do.
+    #[error("the server redirects, which is not followed: write the final URL")]
+    Redirected,
+    /// Too many requests; to be tried again after this long.
+    #[error("the server asks to wait")]
+    Limited(Option<Duration>),
+    /// The request is more than the server takes at once.
+    #[error("the request is too large for the server")]
+    TooLarge,
+    /// The server does not take this record; the code is one of the protocol's.
+    #[error("the server refuses the record ({0})")]
+    Refused(&'static str),
+    /// The server does not hold the zone.
+    #[error("the server has no zone for this name")]
+    NoZone,
+    /// What stands there is not what it was when the change was worked out.
+    #[error("the record was changed by somebody else meanwhile")]
+    Changed,
+    /// A newer leader has written already.
+    #[error("a newer instance writes to this server")]
+    Fenced,
+    /// The provider has no way to say this.
+    #[error("{0}")]
+    Unsupported(&'static str),
+}
+
+impl Failure {
+    /// The reason in a condition.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Failure::Unreachable | Failure::TimedOut | Failure::Untrusted => "ServerUnreachable",
+            Failure::Authentication => "AuthenticationFailed",
+            Failure::Forbidden | Failure::Redirected | Failure::Unsupported(_) => "InvalidConfiguration",
+            Failure::Refused(_) => "ValidationFailed",
+            Failure::Server(_)
+            | Failure::Unreadable
+            | Failure::Endless
+            | Failure::Limited(_)
+            | Failure::TooLarge
+            | Failure::NoZone
+            | Failure::Changed
+            | Failure::Fenced => "ServerError",
+        }
+    }
+
+    /// The code in `status.error`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Failure::Unreachable | Failure::Untrusted => "SERVER_UNREACHABLE",
+            Failure::TimedOut => "TIMEOUT",
+            Failure::Authentication => "AUTH_FAILED",
+            Failure::Forbidden | Failure::Redirected | Failure::Unsupported(_) => "INVALID_CONFIGURATION",
+            Failure::Refused(code) => code,
+            Failure::Limited(_) => "RATE_LIMITED",
+            Failure::NoZone => "ZONE_NOT_FOUND",
+            Failure::Changed => "CONFLICT",
+            Failure::Fenced => "STALE_GENERATION",
+            Failure::Server(_) | Failure::Unreadable | Failure::Endless | Failure::TooLarge => "SERVER_ERROR",
+        }
+    }
+
+    /// Whether it is about one record, so that others need not wait.
+    pub fn is_about_the_record(&self) -> bool {
+        matches!(self, Failure::Refused(_) | Failure::Changed | Failure::Unsupported(_))
+    }
+}

@@ -1,0 +1,4 @@
+//! How requests leave this process.
+
+pub mod guard;
+pub mod http;

@@ -1,0 +1,209 @@
+//! An HTTP client for servers that are not trusted: it goes only where it may, follows nowhere, waits
+//! for a bounded time and reads a bounded answer.
+
+use std::fmt;
+use std::future::Future;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::RETRY_AFTER;
+use http::{HeaderMap, Request, StatusCode, Uri};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::Name;
+use hyper_util::rt::TokioExecutor;
+use rustls::ClientConfig;
+use rustls::RootCertStore;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tower::Service;
+
+use super::guard::Guard;
+use crate::Failure;
+
+/// The most that is read of an answer, unless a provider says otherwise.
+pub const MOST: usize = 64 << 20;
+
+/// What an HTTP client is made of.
+#[derive(Clone, Default)]
+pub struct Trust {
+    /// Certificates, as PEM, that the server's must be signed by; default: the usual public ones.
+    pub authorities: Option<Vec<u8>>,
+    /// Our own certificate and its key, as PEM.
+    pub identity: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+/// An answer, read to its end.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Bytes,
+}
+
+/// A client of one server.
+#[derive(Clone)]
+pub struct HttpClient {
+    client: Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>,
+    guard: Arc<Guard>,
+    timeout: Duration,
+    most: usize,
+}
+
+impl HttpClient {
+    /// A client that goes where the guard lets it; each request may take `timeout` in all.
+    pub fn new(guard: Arc<Guard>, timeout: Duration, trust: &Trust) -> Result<HttpClient, Failure> {
+        let mut tcp = HttpConnector::new_with_resolver(Resolver(guard.clone()));
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(timeout));
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls(trust)?)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(tcp);
+        let client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(8).build(connector);
+        Ok(HttpClient { client, guard, timeout, most: MOST })
+    }
+
+    /// The same client, reading at most so much of an answer.
+    pub fn reading_at_most(self, most: usize) -> HttpClient {
+        HttpClient { most, ..self }
+    }
+
+    /// How long a request may take.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Sends a request and reads the answer, whatever its status.
+    pub async fn send(&self, request: Request<Full<Bytes>>) -> Result<Answer, Failure> {
+        self.judge(request.uri())?;
+        let exchange = async {
+            let response = self.client.request(request).await.map_err(|error| of_error(&error))?;
+            let (parts, body) = response.into_parts();
+            let body = Limited::new(body, self.most).collect().await.map_err(|error| {
+                match error.is::<http_body_util::LengthLimitError>() {
+                    true => Failure::Endless,
+                    false => Failure::Unreachable,
+                }
+            })?;
+            Ok(Answer { status: parts.status, headers: parts.headers, body: body.to_bytes() })
+        };
+        tokio::time::timeout(self.timeout, exchange).await.unwrap_or(Err(Failure::TimedOut))
+    }
+
+    /// An address that is written as one never meets the resolver, so it is judged here.
+    fn judge(&self, uri: &Uri) -> Result<(), Failure> {
+        let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+        match host.parse::<IpAddr>() {
+            Ok(address) if !self.guard.permits(address) => Err(Failure::Forbidden),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpClient").finish_non_exhaustive()
+    }
+}
+
+impl Answer {
+    /// What a status means that is not the one hoped for, as far as all servers agree.
+    pub fn failure(&self) -> Failure {
+        match self.status.as_u16() {
+            401 | 403 => Failure::Authentication,
+            413 => Failure::TooLarge,
+            429 => Failure::Limited(self.retry_after()),
+            503 => self.retry_after().map_or(Failure::Unreachable, |after| Failure::Limited(Some(after))),
+            300..=399 => Failure::Redirected,
+            status => Failure::Server(status),
+        }
+    }
+
+    /// How long the server asks to wait, if it says so in seconds.
+    pub fn retry_after(&self) -> Option<Duration> {
+        let seconds = self.headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+        Some(Duration::from_secs(seconds).min(Duration::from_secs(3600)))
+    }
+}
+
+fn of_error(error: &hyper_util::client::legacy::Error) -> Failure {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if let Some(failure) = error.downcast_ref::<Failure>() {
+            return failure.clone();
+        }
+        if error.is::<rustls::Error>() {
+            return Failure::Untrusted;
+        }
+        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        if inner.is_some_and(|inner| inner.is::<rustls::Error>()) {
+            return Failure::Untrusted;
+        }
+        cause = error.source();
+    }
+    Failure::Unreachable
+}
+
+fn tls(trust: &Trust) -> Result<ClientConfig, Failure> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|_| Failure::Untrusted)?
+        .with_root_certificates(roots(trust)?);
+    match &trust.identity {
+        None => Ok(builder.with_no_client_auth()),
+        Some((certificates, key)) => {
+            let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| Failure::Untrusted)?;
+            builder.with_client_auth_cert(certificates_of(certificates)?, key).map_err(|_| Failure::Untrusted)
+        }
+    }
+}
+
+fn roots(trust: &Trust) -> Result<RootCertStore, Failure> {
+    let mut roots = RootCertStore::empty();
+    match &trust.authorities {
+        None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
+        Some(pem) => {
+            for certificate in certificates_of(pem)? {
+                roots.add(certificate).map_err(|_| Failure::Untrusted)?;
+            }
+        }
+    }
+    Ok(roots)
+}
+
+fn certificates_of(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Failure> {
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    certificates.ok().filter(|found| !found.is_empty()).ok_or(Failure::Untrusted)
+}
+
+/// Resolves names to addresses that may be connected to.
+#[derive(Clone)]
+struct Resolver(Arc<Guard>);
+
+impl Service<Name> for Resolver {
+    type Response = std::vec::IntoIter<std::net::SocketAddr>;
+    type Error = Failure;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Failure>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let guard = self.0.clone();
+        Box::pin(async move { Ok(guard.resolve(name.as_str(), 0).await?.into_iter()) })
+    }
+}
