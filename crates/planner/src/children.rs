@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 use crate::facts::ObjectKey;
 use crate::input::{ClusterId, ObjectRef};
-use crate::output::{ChildSeed, Claim, Outcome};
+use crate::output::{ChildSeed, Claim, Outcome, SeedDelivery};
 use crate::planner::{Evaluated, Ids, Planner};
 use crate::rank::Rank;
 use crate::snapshot::Id;
@@ -142,7 +142,11 @@ impl Planner {
                 let name = self.child_name(id, object, evaluated, number);
                 let fingerprint = fingerprint_of_endpoint(object, evaluated, seed, &claims);
                 let child = child(ChildKind::DNSEndpoint, name);
-                children.push(Made { child, fingerprint, answered: seed.embedded });
+                children.push(Made {
+                    child,
+                    fingerprint,
+                    answered: seed.delivery != SeedDelivery::Controller,
+                });
             }
         }
         if let (Spec::Gateway(spec), Some(hosts)) = (&object.spec, self.hosts.get(&entry.key)) {

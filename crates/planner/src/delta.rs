@@ -1,5 +1,7 @@
 //! What bringing the plan up to date moved.
 
+use std::sync::Arc;
+
 use dns::{Name, RecordSet};
 
 use crate::children::ChildRef;
@@ -19,6 +21,10 @@ pub struct Delta {
     pub records: Vec<RecordChange>,
     /// Child objects that moved, in the order in which their owners came.
     pub children: Vec<(ChildRef, ChangeKind)>,
+    /// Provider classes that came, went, or have another spec or other annotations.
+    pub classes: Vec<Arc<str>>,
+    /// Names whose delivery changed although their content did not: the zone's origin and the name.
+    pub deliveries: Vec<(Name, Name)>,
     /// Objects whose status may have moved, in the order in which they came.
     pub statuses: Vec<(ClusterId, ObjectRef)>,
 }

@@ -7,9 +7,11 @@ use api::dnsclass::DNSClassSpec;
 use api::{Kind, Object, Spec};
 use dns::{Name, NameError};
 
+use crate::backing::Backing;
 use crate::facts::{Fact, Index, Ledger, ObjectKey, Reads};
 use crate::identity::{Controller, Identity, Target};
 use crate::input::{ClusterId, ObjectRef};
+use crate::output::SeedDelivery;
 use crate::place::{Place, Scope};
 use crate::rank::Rank;
 use crate::snapshot::{Id, Snapshot};
@@ -132,11 +134,20 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether our own server answers at a place.
-    pub(crate) fn is_embedded(&self, place: &Place) -> bool {
+    /// What stands behind the class that a place is.
+    pub(crate) fn backing(&self, place: &Place) -> Option<Backing> {
         match place {
-            Place::Class(class) => self.class(class).is_some_and(|spec| spec.embedded.is_some()),
-            Place::Region(_) => false,
+            Place::Class(class) => self.class(class).and_then(Backing::of),
+            Place::Region(_) => None,
+        }
+    }
+
+    /// Who delivers at a place, beside those who pick DNSEndpoints up.
+    pub(crate) fn delivery(&self, place: &Place) -> SeedDelivery {
+        match self.backing(place) {
+            Some(Backing::Embedded) => SeedDelivery::Embedded,
+            Some(backing) if backing.is_provider() => SeedDelivery::Provider,
+            _ => SeedDelivery::Controller,
         }
     }
 

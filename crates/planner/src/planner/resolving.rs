@@ -37,6 +37,7 @@ impl Planner {
 
     fn resolve_node(&mut self, zone: u32, name: &Name, work: &mut Work) {
         work.zones.insert(zone);
+        work.statuses.extend(self.delivering.owing(name));
         // The node is taken out while it is decided, so that the way to it is gone once each way.
         let mut node = std::mem::take(self.zones[zone as usize].nodes.entry(name.clone()).or_default());
         let Decided { sets, losses, is_mixed } = self.decide_node(zone, name, &node);
