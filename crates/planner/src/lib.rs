@@ -47,7 +47,7 @@ pub use children::{ChildKind, ChildRef};
 pub use delivery::{ClassHealth, Delivered, DeliveryResult, Trouble, WantedSet, Written, set_hash};
 pub use delta::{ChangeKind, Delta, RecordChange};
 pub use explain::{Actor, Story, ZoneStory};
-pub use front::dns_endpoint::is_own_child;
+pub use front::dns_endpoint::{is_child_owner, is_own_child};
 pub use input::{Change, ClusterId, FileNote, ObjectRef, SavedSerial};
 pub use last_valid::from_last_valid;
 pub use memory::Memory;

@@ -70,6 +70,11 @@ impl ChildSeed {
         }
     }
 
+    /// Whether it is for the ExternalDNS that is the class of its maker.
+    pub(crate) fn is_of_class(&self) -> bool {
+        self.region.is_empty()
+    }
+
     pub(crate) fn claims(&self) -> std::ops::Range<usize> {
         usize::from(self.first)..usize::from(self.first) + usize::from(self.count)
     }

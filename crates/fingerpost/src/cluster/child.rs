@@ -12,7 +12,6 @@ use super::fingerprint::fingerprint;
 
 /// Our name among the managers of fields.
 pub const MANAGER: &str = "fingerpost";
-const OWNER_GROUP: &str = "routing.router.io/";
 
 /// What a child in the cluster says, as far as we are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +72,7 @@ impl ChildSeen {
     fn of(kind: ChildKind, mut child: Child) -> ChildSeen {
         let metadata = &mut child.metadata;
         let managed = metadata.managed_fields.iter().any(|one| one.manager == MANAGER);
-        metadata.owner_references.retain(|owner| owner.api_version.starts_with(OWNER_GROUP));
+        metadata.owner_references.retain(|owner| planner::is_child_owner(&owner.api_version));
         let ours = managed || !metadata.owner_references.is_empty();
         ChildSeen { ours, content: fingerprint(&content(kind, child)) }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::Object;
-use api::dnsclass::DNSRecordSpec;
+use api::dnsclass::{DNSRecordSpec, DNSRecordType};
 use dns::{Name, RdataError, RecordSet, Rtype};
 
 use crate::backing::Backing;
@@ -46,6 +46,8 @@ pub(crate) enum DnsRecordState {
     /// A CNAME at the zone's own name, which has an SOA and NS.
     ApexAlias,
     BadData(RdataError),
+    /// ExternalDNS has no records of this type.
+    NotCarried(Rtype),
 }
 
 pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &DNSRecordSpec) -> Output {
@@ -88,6 +90,9 @@ fn claim(
     }
     if let Some((setting, _)) = outcome.properties.first_key_value().filter(|_| !backing.takes_settings()) {
         return Err(DnsRecordState::UnknownSetting(setting.as_str().into()));
+    }
+    if matches!(backing, Backing::ExternalDNS(_)) && spec.r#type == DNSRecordType::Caa {
+        return Err(DnsRecordState::NotCarried(spec.r#type.rtype()));
     }
     let scope = Scope::At(Place::Class(Arc::from(&*spec.dns_class_ref.name)));
     // The record's own domain is a zone at least.

@@ -124,6 +124,10 @@ pub(crate) fn record(planner: &Planner, id: Id, entry: &Entry, outcome: &DnsReco
             "ValidationFailed",
             format!("{name} is the zone itself, and a CNAME stands beside no other data"),
         ),
+        DnsRecordState::NotCarried(rtype) => Note::stalled(
+            "InvalidConfiguration",
+            format!("ExternalDNS, which DNSClass {class} is, has no {rtype} records; choose another class"),
+        ),
         DnsRecordState::BadData(error) => Note::stalled("ValidationFailed", error.to_string()),
     };
     if let Some(kept) = kept(planner, id, outcome) {

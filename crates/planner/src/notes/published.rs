@@ -125,7 +125,8 @@ fn own_class<'a>(
 fn delivery(planner: &Planner, cluster: ClusterId, claims: &[&Claim]) -> Delivery {
     let mut wanted: BTreeMap<(&Name, Rtype), (usize, &[Rdata])> = BTreeMap::new();
     for claim in claims {
-        wanted.entry((&claim.name, claim.rtype)).or_insert((0, &claim.data)).0 += 1;
+        let data = planner.set_data(claim).unwrap_or(&claim.data);
+        wanted.entry((&claim.name, claim.rtype)).or_insert((0, data)).0 += 1;
     }
     let mut all_programmed = true;
     for ((name, rtype), (count, data)) in wanted {
@@ -138,6 +139,16 @@ fn delivery(planner: &Planner, cluster: ClusterId, claims: &[&Claim]) -> Deliver
         all_programmed &= programmed >= count;
     }
     if all_programmed { Delivery::Programmed } else { Delivery::Accepted }
+}
+
+impl Planner {
+    /// The data of the record set that a claim of a class is part of.
+    fn set_data(&self, claim: &Claim) -> Option<&[Rdata]> {
+        claim.scope.class()?;
+        let node = self.zone_state(&claim.zone)?.nodes.get(&claim.name)?;
+        let set = node.sets.iter().find(|set| set.scope == claim.scope && set.rtype == claim.rtype)?;
+        Some(&set.data)
+    }
 }
 
 /// ExternalDNS's objects that are about exactly this record set.
@@ -158,8 +169,11 @@ fn said_of<'a>(
 }
 
 fn targets(record: &DeliveredRecord, rtype: Rtype) -> Vec<Rdata> {
-    let mut data: Vec<_> =
-        record.targets.iter().filter_map(|target| Rdata::parse(rtype, target, &Name::root()).ok()).collect();
+    let parsed = |target: &String| match rtype {
+        Rtype::TXT => Some(Rdata::txt(target)),
+        _ => Rdata::parse(rtype, target, &Name::root()).ok(),
+    };
+    let mut data: Vec<_> = record.targets.iter().filter_map(parsed).collect();
     data.sort_unstable();
     data.dedup();
     data
