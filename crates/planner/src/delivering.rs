@@ -129,10 +129,6 @@ impl Planner {
         all.filter(move |(id, one)| *one.class == *class && self.is_kept_for(*id, one))
     }
 
-    fn is_kept_for(&self, id: Id, identity: &Identity) -> bool {
-        self.record_outcome(id).is_some_and(|outcome| self.is_kept(id, outcome, identity))
-    }
-
     /// What a class is to hold at a name of a zone, by type.
     pub fn wanted(&self, class: &str, zone: &Name, name: &Name) -> Vec<WantedSet> {
         let mut wanted: Vec<WantedSet> = Vec::new();

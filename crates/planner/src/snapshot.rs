@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::{Kind, Object, Problem, Spec};
+use api::{Kind, Object, Problem, Published, Spec};
 use dns::{Name, NameError, PackedZone};
 use rustc_hash::FxHashMap;
 
@@ -37,12 +37,22 @@ pub(crate) struct Trouble {
     generation: Option<i64>,
     /// It has our finalizer, and nobody let it go.
     is_held: bool,
+    /// What its status says of the past.
+    published: Option<Box<Published>>,
 }
 
 impl Entry {
     /// Whether the newest version, which is of no use, is to keep our finalizer.
     pub(crate) fn is_held(&self) -> bool {
         self.trouble.as_ref().is_some_and(|trouble| trouble.is_held)
+    }
+
+    /// What the status says of the past: of the version in force, else of the newest.
+    pub(crate) fn published(&self) -> Option<&Published> {
+        match &self.object {
+            Some(object) => object.published.as_deref(),
+            None => self.trouble.as_ref()?.published.as_deref(),
+        }
     }
 
     /// The generation of the newest version, usable or not, as far as it is known.
@@ -143,7 +153,8 @@ impl Snapshot {
     /// Takes a new version of an object; an invalid one leaves the version in force as it is.
     pub(crate) fn put(&mut self, key: ObjectKey, object: Arc<Object>, touched: &mut Touched) {
         let (problems, generation) = (api::validate(&object), object.meta.generation);
-        let trouble = Trouble { problems, generation, is_held: is_held(&object) };
+        let trouble =
+            Trouble { problems, generation, is_held: is_held(&object), published: object.published.clone() };
         let version = match trouble.problems.is_empty() {
             true => Some(object),
             false => self.deleted_version(&key, &object),
@@ -160,7 +171,7 @@ impl Snapshot {
 
     /// Notes that the newest version of an object cannot be used.
     pub(crate) fn refuse(&mut self, key: ObjectKey, problems: Vec<Problem>, touched: &mut Touched) {
-        self.set(key, None, Trouble { problems, generation: None, is_held: false }, touched);
+        self.set(key, None, Trouble { problems, generation: None, is_held: false, published: None }, touched);
     }
 
     fn set(&mut self, key: ObjectKey, version: Option<Arc<Object>>, trouble: Trouble, touched: &mut Touched) {

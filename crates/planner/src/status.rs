@@ -110,6 +110,7 @@ impl Planner {
         let mut fields = match outcome {
             Outcome::DnsRecord(outcome) => self.record_fields(id, entry, outcome, notes),
             Outcome::Class(_) => self.class_fields(entry),
+            Outcome::Refused => self.unknown_record_fields(id),
             _ => Map::new(),
         };
         let mut put = |key: &str, value: Value| drop(fields.insert(key.to_owned(), value));

@@ -7,7 +7,7 @@
 use std::hash::{Hash, Hasher};
 
 use api::dnsclass::AppliedIdentity;
-use api::{Object, Published};
+use api::{Kind, Object, Published};
 use dns::{Name, Rtype};
 use rustc_hash::FxHasher;
 
@@ -70,8 +70,11 @@ impl Planner {
     }
 
     fn settle_record(&mut self, id: Id, work: &mut Work) {
-        let Some(outcome) = self.record_outcome(id) else { return };
-        let now = self.settled(id, outcome, work);
+        let now = match self.record_outcome(id) {
+            Some(outcome) => self.settled(id, outcome, work),
+            None if self.is_unknown_record(id) => self.remembered_before(id),
+            None => return,
+        };
         let before = self.delivering.memory.insert(id, now.clone());
         if before.as_ref() != Some(&now) {
             let before = before.unwrap_or_default();
@@ -129,9 +132,24 @@ impl Planner {
 
     /// The status that a DNSRecord has in the cluster; statuses in files are not read.
     pub(crate) fn published_record<'a>(&self, entry: &'a Entry) -> Option<&'a api::PublishedRecord> {
-        match entry.object.as_ref()?.published.as_deref()? {
+        match entry.published()? {
             Published::Record(record) if self.setting != Setting::Folders => Some(record),
             _ => None,
+        }
+    }
+
+    /// Whether an object is a DNSRecord of which no valid version is known: nobody knows what it wants,
+    /// so what it stood under stays as it is.
+    fn is_unknown_record(&self, id: Id) -> bool {
+        let entry = self.snapshot.entry(id);
+        entry.is_some_and(|entry| entry.object.is_none() && entry.key.reference.kind == Kind::DNSRecord)
+    }
+
+    /// Whether what an object stood under stays where it is for now.
+    pub(crate) fn is_kept_for(&self, id: Id, identity: &Identity) -> bool {
+        match self.record_outcome(id) {
+            Some(outcome) => self.is_kept(id, outcome, identity),
+            None => self.is_unknown_record(id) && !self.is_crowded_out(identity),
         }
     }
 
@@ -273,15 +291,16 @@ impl Planner {
 
     /// What delivery has to know of a record beside the content of its name.
     fn duties(&mut self, id: Id) -> Vec<Duty> {
-        let Some(outcome) = self.record_outcome(id) else { return Vec::new() };
         let mut duties: Vec<(Name, Name, u64)> = Vec::new();
-        if let Some(wanted) = self.wanted_identity(id, outcome) {
+        if let Some(outcome) = self.record_outcome(id)
+            && let Some(wanted) = self.wanted_identity(id, outcome)
+        {
             let withheld = self.is_withheld(id, outcome);
             let hash = hash(&(wanted.rtype, withheld, &wanted.domain, &outcome.properties));
             duties.push((self.zone_of(wanted), wanted.name.clone(), hash));
         }
         let remembered = self.delivering.memory.get(&id).into_iter().flat_map(Memory::identities);
-        for kept in remembered.filter(|one| self.is_kept(id, outcome, one)) {
+        for kept in remembered.filter(|one| self.is_kept_for(id, one)) {
             duties.push((self.zone_of(kept), kept.name.clone(), hash(&(kept.rtype, &kept.class))));
         }
         duties.into_iter().map(|(zone, name, hash)| (self.zone_number(&zone), name, hash)).collect()
@@ -304,7 +323,7 @@ impl Planner {
     /// Tells of the provider classes that came, went or say something else.
     pub(super) fn refresh_classes(&mut self, work: &mut Work) {
         let classes = work.touched.facts.iter().filter_map(|fact| match fact {
-            Fact::Object(ObjectKey { reference, .. }) if reference.kind == api::Kind::DNSClass => {
+            Fact::Object(ObjectKey { reference, .. }) if reference.kind == Kind::DNSClass => {
                 Some(reference.name.clone())
             }
             _ => None,

@@ -70,6 +70,16 @@ impl Planner {
         fields
     }
 
+    /// Of a record of which no valid version is known, what it stood under is not forgotten.
+    pub(super) fn unknown_record_fields(&self, id: Id) -> Map<String, Value> {
+        let mut fields = Map::new();
+        if let Some(memory) = self.delivering.memory.get(&id) {
+            fields.insert("state".to_owned(), json!("Error"));
+            put_memory(memory, &mut |key, value| drop(fields.insert(key.to_owned(), value)));
+        }
+        fields
+    }
+
     /// What went wrong at the provider, since when; a time alone is no change.
     fn record_error(&self, id: Id, entry: &Entry) -> Option<RecordError> {
         let said = self.published_record(entry).and_then(|record| record.error.as_ref());

@@ -59,7 +59,7 @@ fn same(what: &str, one: &Dump, other: &Dump) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_incremental_plan_equals_the_full_plan(batches in steps()) {
