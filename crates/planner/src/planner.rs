@@ -19,7 +19,7 @@ pub(crate) mod settling;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::Object;
+use api::{Kind, Object};
 use dns::Name;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -37,7 +37,7 @@ use crate::place::Place;
 use crate::rank::Rank;
 use crate::serial::merge;
 use crate::setting::{Numbering, Setting};
-use crate::snapshot::{FileEntry, Id, Snapshot, Touched};
+use crate::snapshot::{Entry, FileEntry, Id, Snapshot, Touched};
 use crate::views::Views;
 use crate::zone_state::ZoneState;
 use crate::zone_table::ZoneTable;
@@ -266,8 +266,9 @@ impl Planner {
             }
             Change::Leading(leads) => {
                 if self.leads != leads {
-                    let records = self.snapshot.entries().map(|(id, _)| id);
-                    work.statuses.extend(records.filter(|id| self.record_outcome(*id).is_some()));
+                    let is_record = |entry: &Entry| entry.key.reference.kind == Kind::DNSRecord;
+                    let records = self.snapshot.entries().filter(|(_, entry)| is_record(entry));
+                    work.statuses.extend(records.map(|(id, _)| id));
                 }
                 work.renumber_all |= self.leads != leads;
                 self.leads = leads;

@@ -15,7 +15,7 @@ use crate::output::SeedDelivery;
 use crate::place::{Place, Scope};
 use crate::rank::Rank;
 use crate::snapshot::{Id, Snapshot};
-use crate::zone_table::{Candidate, Standing, Zone, ZoneTable};
+use crate::zone_table::{Candidate, Source, Standing, Zone, ZoneTable};
 
 /// The TTL of what has none from record, policy, zone or class.
 const DEFAULT_TTL: u32 = 300;
@@ -107,7 +107,11 @@ impl<'a> View<'a> {
 
     /// The zone in which a claim of this scope is answered.
     pub(crate) fn zone_for(&self, name: &Name, scope: &Scope) -> Option<&'a Arc<Zone>> {
-        self.zones_around(name).find(|zone| zone.scope.meets(scope))
+        // What a DNSRecord implies for its class is no place for what names no class.
+        let is_open = |zone: &Zone| {
+            !matches!(zone.source, Source::Domain(_)) || *scope != Scope::Everywhere || zone.scope == *scope
+        };
+        self.zones_around(name).find(|zone| zone.scope.meets(scope) && is_open(zone))
     }
 
     /// Where a Zone object stands, and the candidate that holds that origin.

@@ -20,49 +20,90 @@ use crate::zone_table::{Candidate, Source, Zone};
 /// A domain that a record implies, and the class that it is for.
 type Implied = (Name, Arc<str>);
 
-/// Which domains are implied, by how many records of which class.
+/// Which domains are implied, by how many records of which class, and since when.
 #[derive(Debug, Default)]
 pub(crate) struct Domains {
-    counts: BTreeMap<Name, BTreeMap<Arc<str>, u32>>,
-    of_records: FxHashMap<Id, Vec<Implied>>,
+    members: BTreeMap<Name, Members>,
+    of_records: FxHashMap<Id, (Rank, Vec<Implied>)>,
+}
+
+/// Those who imply a domain.
+#[derive(Debug, Default)]
+struct Members {
+    classes: BTreeMap<Arc<str>, u32>,
+    /// How often each is among the classes, oldest first.
+    ranks: BTreeMap<(Rank, Id), u32>,
+}
+
+impl Members {
+    /// What decides whether and where there is a zone.
+    fn summary(&self) -> (Vec<&Arc<str>>, Option<&Rank>) {
+        (self.classes.keys().collect(), self.oldest())
+    }
+
+    fn oldest(&self) -> Option<&Rank> {
+        self.ranks.first_key_value().map(|((rank, _), _)| rank)
+    }
+
+    fn count(&mut self, class: &Arc<str>, member: &(Rank, Id), comes: bool) {
+        change(&mut self.classes, class, comes);
+        change(&mut self.ranks, member, comes);
+    }
+}
+
+/// Counts one more or one less; what is counted no more is gone.
+fn change<K: Ord + Clone>(counts: &mut BTreeMap<K, u32>, key: &K, comes: bool) {
+    let count = counts.entry(key.clone()).or_default();
+    *count = if comes { *count + 1 } else { count.saturating_sub(1) };
+    if *count == 0 {
+        counts.remove(key);
+    }
 }
 
 impl Domains {
-    /// Sets what a record implies; gives the domains that have other classes than before.
-    fn set(&mut self, id: Id, now: Vec<Implied>) -> Vec<Name> {
+    /// Sets what a record implies; gives the domains for which that decides something.
+    fn set(&mut self, id: Id, rank: Rank, now: Vec<Implied>) -> Vec<Name> {
         let before = match now.is_empty() {
             true => self.of_records.remove(&id),
-            false => self.of_records.insert(id, now.clone()),
+            false => self.of_records.insert(id, (rank.clone(), now.clone())),
         };
-        let before = before.unwrap_or_default();
-        let mut touched = Vec::new();
-        for (domain, class) in now.into_iter().filter(|one| !before.contains(one)) {
-            let count = self.counts.entry(domain.clone()).or_default().entry(class).or_default();
-            *count += 1;
-            touched.extend((*count == 1).then_some(domain));
+        let (old_rank, before) = before.unwrap_or_else(|| (rank.clone(), Vec::new()));
+        if old_rank == rank && before == now {
+            return Vec::new();
         }
-        let now = self.of_records.get(&id).map(|now| &now[..]).unwrap_or_default();
-        let gone: Vec<Implied> = before.into_iter().filter(|one| !now.contains(one)).collect();
-        touched.extend(gone.into_iter().filter_map(|(domain, class)| self.leave(domain, &class)));
+        let comes = now.iter().map(|implied| (implied, (rank.clone(), id), true));
+        let goes = before.iter().map(|implied| (implied, (old_rank.clone(), id), false));
+        let mut touched = Vec::new();
+        for ((domain, class), member, comes) in comes.chain(goes) {
+            touched.extend(self.count(domain, class, &member, comes).then(|| domain.clone()));
+        }
         touched
     }
 
-    fn leave(&mut self, domain: Name, class: &Arc<str>) -> Option<Name> {
-        let classes = self.counts.get_mut(&domain)?;
-        let count = classes.get_mut(class)?;
-        *count -= 1;
-        if *count > 0 {
-            return None;
+    fn count(&mut self, domain: &Name, class: &Arc<str>, member: &(Rank, Id), comes: bool) -> bool {
+        let members = self.members.entry(domain.clone()).or_default();
+        let owned = |members: &Members| {
+            let (classes, oldest) = members.summary();
+            (classes.into_iter().cloned().collect::<Vec<_>>(), oldest.cloned())
+        };
+        let before = owned(members);
+        members.count(class, member, comes);
+        let decides = owned(members) != before;
+        if members.classes.is_empty() {
+            self.members.remove(domain);
         }
-        classes.remove(class);
-        if classes.is_empty() {
-            self.counts.remove(&domain);
-        }
-        Some(domain)
+        decides
     }
 
     fn below<'a>(&'a self, origin: &'a Name) -> impl Iterator<Item = &'a Name> {
-        self.counts.range(origin.clone()..).map(|(domain, _)| domain).take_while(|one| one.is_in(origin))
+        self.members.range(origin.clone()..).map(|(domain, _)| domain).take_while(|one| one.is_in(origin))
+    }
+
+    /// Whether a domain above has been implied for longer: then this one is a part of it, so that nobody
+    /// can cut a name off that another has.
+    fn is_in_an_older(&self, domain: &Name, members: &Members) -> bool {
+        let mut above = domain.suffixes().skip(1).filter_map(|above| self.members.get(&above));
+        above.any(|above| above.oldest() < members.oldest())
     }
 }
 
@@ -70,16 +111,23 @@ impl Planner {
     /// Keeps count of the domains that an object implies: its own, and those of what may still stand
     /// at a provider because of it.
     pub(super) fn imply(&mut self, id: Id, work: &mut Work) {
+        let rank = self.snapshot.entry(id).map(|entry| match &entry.object {
+            Some(object) => Rank::of(entry.key.cluster, object),
+            None => Rank::of_file(entry.key.cluster, &entry.key.reference.name),
+        });
         let own = self.snapshot.object(id).filter(|object| !object.meta.deleting);
         let own = own.and_then(|object| match &object.spec {
             Spec::DNSRecord(spec) => Identity::of(spec),
             _ => None,
         });
         let remembered = self.delivering.memory.get(&id).into_iter().flat_map(|memory| memory.identities());
-        let all = own.iter().chain(remembered);
+        // Where our own server answers, what once stood elsewhere is no zone.
+        let is_elsewhere = |one: &&Identity| !self.views.places.contains(&Place::Class(one.class.clone()));
+        let all = own.iter().chain(remembered.filter(is_elsewhere));
         let all: BTreeSet<Implied> = all.map(|one| (one.domain.clone(), one.class.clone())).collect();
         if !all.is_empty() || self.domains.of_records.contains_key(&id) {
-            work.domains.extend(self.domains.set(id, all.into_iter().collect()));
+            let rank = rank.unwrap_or_else(|| Rank::of_file(ClusterId(0), &Arc::from("")));
+            work.domains.extend(self.domains.set(id, rank, all.into_iter().collect()));
         }
     }
 
@@ -87,9 +135,12 @@ impl Planner {
     pub(super) fn place_domains(&mut self, origins: &mut BTreeSet<Name>, work: &mut Work) {
         let mut domains = std::mem::take(&mut work.domains);
         if std::mem::take(&mut work.all_domains) {
-            domains.extend(self.domains.counts.keys().cloned());
+            let remembering: Vec<Id> = self.delivering.memory.keys().copied().collect();
+            remembering.into_iter().for_each(|id| self.imply(id, work));
+            domains.extend(self.domains.members.keys().cloned());
+            domains.append(&mut work.domains);
         }
-        for origin in origins.iter() {
+        for origin in origins.iter().chain(&domains.clone()) {
             domains.extend(self.domains.below(origin).cloned());
         }
         for domain in domains {
@@ -99,8 +150,9 @@ impl Planner {
     }
 
     fn domain_candidate(&self, domain: &Name) -> Option<Candidate> {
-        let classes = self.domains.counts.get(domain)?;
-        if domain.parent().is_some_and(|above| self.is_declared_around(&above)) {
+        let members = self.domains.members.get(domain)?;
+        let is_held = || domain.parent().is_some_and(|above| self.is_held_around(&above));
+        if self.domains.is_in_an_older(domain, members) || is_held() {
             return None;
         }
         let rank = Rank::of_file(ClusterId(0), &Arc::from(domain.undotted()));
@@ -108,7 +160,7 @@ impl Planner {
             origin: domain.clone(),
             source: Source::Domain(domain.clone()),
             rank,
-            scope: self.domain_scope(classes),
+            scope: self.domain_scope(&members.classes),
             ttl: None,
             permissions: None,
         }))

@@ -134,12 +134,21 @@ impl Planner {
     }
 
     /// Whether a Zone object or a zone file holds a name.
-    pub(super) fn is_declared_around(&self, name: &Name) -> bool {
+    fn is_declared_around(&self, name: &Name) -> bool {
         let is_declared = |origin: Name| {
             let holder = self.table.holder(&origin);
             holder.is_some_and(|holder| matches!(holder.zone.source, Source::Object(_) | Source::File(..)))
         };
         name.suffixes().any(is_declared)
+    }
+
+    /// Whether a zone holds a name that no DNSRecord implies.
+    pub(super) fn is_held_around(&self, name: &Name) -> bool {
+        let is_held = |origin: Name| {
+            let holder = self.table.holder(&origin);
+            holder.is_some_and(|holder| !matches!(holder.zone.source, Source::Domain(_)))
+        };
+        name.suffixes().any(is_held)
     }
 
     /// Lets a zone know who holds its origin now.

@@ -20,6 +20,7 @@ use crate::front::dns_record::{DnsRecordOutcome, DnsRecordState};
 use crate::marks::FINALIZER;
 use crate::memory::{Identity, Memory};
 use crate::output::Outcome;
+use crate::resolve::Set;
 use crate::setting::Setting;
 use crate::snapshot::{Entry, Id};
 use crate::zone_state::Node;
@@ -70,6 +71,10 @@ impl Planner {
     }
 
     fn settle_record(&mut self, id: Id, work: &mut Work) {
+        // A DNS server delivers nothing.
+        if matches!(self.setting, Setting::Server { .. }) {
+            return;
+        }
         let now = match self.record_outcome(id) {
             Some(outcome) => self.settled(id, outcome, work),
             None if self.is_unknown_record(id) => self.remembered_before(id),
@@ -97,7 +102,8 @@ impl Planner {
         let mut memory = self.remembered_before(id);
         let wanted = self.wanted_identity(id, outcome);
         memory.retain(|one| {
-            Some(one) == wanted || !(self.was_found_absent(one, work) || self.is_taken(one, id))
+            let is_gone = || self.was_found_absent(one, work) || self.is_taken(one, id);
+            Some(one) == wanted || self.follows() || !is_gone()
         });
         match wanted {
             Some(wanted) => {
@@ -123,11 +129,7 @@ impl Planner {
 
     /// Whether another process decides and we believe what it writes.
     fn follows(&self) -> bool {
-        match self.setting {
-            Setting::Folders => false,
-            Setting::Operator => !self.leads,
-            Setting::Server { .. } => true,
-        }
+        self.setting == Setting::Operator && !self.leads
     }
 
     /// The status that a DNSRecord has in the cluster; statuses in files are not read.
@@ -189,7 +191,7 @@ impl Planner {
             told.class == identity.class && told.name == identity.name && told.rtype == identity.rtype
         };
         let absent = work.told.iter().filter(about).any(|told| told.result == DeliveryResult::Absent);
-        absent && !self.follows() && self.told_of(identity).is_none()
+        absent && self.told_of(identity).is_none()
     }
 
     fn told_written(&self, identity: &Identity, work: &Work) -> Option<(Written, i64)> {
@@ -205,12 +207,18 @@ impl Planner {
         .next()
     }
 
-    /// Whether another object has what this one stands under.
+    /// Whether another object has what this one stands under, in whichever zone that lies: which zones
+    /// there are depends on what is remembered, and must not decide it.
     fn is_taken(&self, identity: &Identity, id: Id) -> bool {
-        let Some((zone, node)) = self.node_of(identity) else { return false };
-        let is_set =
-            node.sets.iter().any(|set| set.is_of_class(&identity.class) && set.rtype == identity.rtype);
-        if !is_set {
+        let zones = identity.name.suffix_keys().filter_map(|key| self.zone_numbers.get(key).copied());
+        let mut nodes =
+            zones.filter_map(|zone| Some((zone, self.zones[zone as usize].nodes.get(&identity.name)?)));
+        nodes.any(|(zone, node)| self.is_taken_at(zone, node, identity, id))
+    }
+
+    fn is_taken_at(&self, zone: u32, node: &Node, identity: &Identity, id: Id) -> bool {
+        let is_it = |set: &Set| set.is_of_class(&identity.class) && set.rtype == identity.rtype;
+        if !node.sets.iter().any(is_it) {
             return false;
         }
         match self.set_owner(zone, node, &identity.class, identity.rtype) {

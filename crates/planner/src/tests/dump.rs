@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::{ChangeKind, Delta, Planner};
+use crate::{ChangeKind, Delta, Planner, Scope};
 
 /// Everything that a plan says, part by part.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -69,8 +69,18 @@ fn classes(planner: &Planner) -> String {
 }
 
 /// How many entries each zone has, and their hash.
-pub(crate) fn counts(planner: &Planner) -> String {
+fn counts(planner: &Planner) -> String {
     let zones = planner.zones().into_iter();
+    zones.map(|zone| format!("{} {} {:x}; ", zone.origin, zone.entry_count, zone.hash)).collect()
+}
+
+/// The same, of the zones that our own servers answer.
+pub(crate) fn served_counts(planner: &Planner) -> String {
+    let is_served = |zone: &crate::ZoneInfo| match &zone.scope {
+        Scope::Everywhere => true,
+        Scope::At(place) => planner.views.places.contains(place),
+    };
+    let zones = planner.zones().into_iter().filter(is_served);
     zones.map(|zone| format!("{} {} {:x}; ", zone.origin, zone.entry_count, zone.hash)).collect()
 }
 

@@ -406,12 +406,12 @@ fn told(class: Arc<str>, shape: u8, what: u8) -> Delivered {
             code: "SERVER_ERROR".into(),
             message: "it failed".into(),
             at,
-            exhausted: shape % 2 == 0,
+            exhausted: shape.is_multiple_of(2),
         }),
         2 => DeliveryResult::Foreign { owner: None, at },
         _ => DeliveryResult::Stands {
             hash: set_hash(&set),
-            written: (shape % 2 == 0).then_some((Written::Updated, at)),
+            written: shape.is_multiple_of(2).then_some((Written::Updated, at)),
         },
     };
     Delivered { class, zone, name, rtype, result }
