@@ -266,6 +266,7 @@ impl DNSRecordSpec {
 
     fn check_name(&self, checks: &mut Checks) {
         let Some(domain) = checks.name("spec.domain", &self.domain) else { return };
+        checks.require(!domain.is_root(), "spec.domain", &self.domain, "is the root: name a domain below it");
         checks.require(
             !domain.is_wildcard(),
             "spec.domain",
