@@ -145,7 +145,7 @@ impl Planner {
             let kept = kept.filter(|one| self.is_kept_for(id, one) && self.zone_of(one) == *zone);
             wanted.extend(kept.map(|one| keep(one.rtype, Some(one.domain.clone()))));
         }
-        wanted.sort_by_key(|set| (set.rtype, set.set.is_none()));
+        wanted.sort_by_key(|set| (set.rtype, set.set.is_none(), set.domain.clone()));
         wanted.dedup_by_key(|set| set.rtype);
         wanted
     }
