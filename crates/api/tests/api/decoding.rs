@@ -265,3 +265,33 @@ fn lookup_refuses_what_our_groups_do_not_have(#[case] api_version: &str, #[case]
     let known = vec!["kubi.zone/v1alpha1 Zone", "kubi.zone/v1alpha1 Record"];
     assert_eq!(Kind::lookup(api_version, kind), Lookup::UnknownInOurGroup { known });
 }
+
+#[test]
+fn a_dns_record_tells_under_what_it_stands_and_that_it_is_being_deleted() {
+    let record = json!({
+        "apiVersion": "dns.homelab.mortenolsen.pro/v1alpha1", "kind": "DNSRecord",
+        "metadata": {"name": "web", "namespace": "shop", "deletionTimestamp": "2025-12-30T10:00:00Z"},
+        "spec": {"type": "A", "domain": "example.com", "subdomain": "www", "dnsClassRef": {"name": "c"}, "values": ["192.0.2.1"]},
+        "status": {
+            "lastSyncTime": "2025-12-30T10:00:00Z",
+            "applied": {"type": "A", "domain": "example.com", "subdomain": "www", "class": "c"},
+            "conditions": [{"type": "Ready", "status": "True", "reason": "RecordCreated", "message": "it stands",
+                "lastTransitionTime": "2025-12-30T10:00:00Z", "observedGeneration": 3}],
+        },
+    });
+    let object = decode(Kind::DNSRecord, record).unwrap();
+    assert!(object.meta.deleting);
+    let Some(Published::Record(published)) = object.published.as_deref() else { panic!("{object:?}") };
+    assert_eq!(published.applied.as_ref().unwrap().subdomain, "www");
+    assert_eq!(published.ready.as_ref().unwrap().observed_generation, Some(3));
+}
+
+#[test]
+fn a_status_of_another_form_is_read_as_none() {
+    let record = json!({
+        "apiVersion": "dns.homelab.mortenolsen.pro/v1alpha1", "kind": "DNSRecord", "metadata": {"name": "web"},
+        "spec": {"type": "A", "domain": "example.com", "subdomain": "www", "dnsClassRef": {"name": "c"}, "values": ["192.0.2.1"]},
+        "status": {"applied": 7},
+    });
+    assert_eq!(decode(Kind::DNSRecord, record).unwrap().published, None);
+}
