@@ -32,7 +32,9 @@ pub struct Delta {
 impl Delta {
     /// Whether nothing moved that anybody is told of.
     pub fn is_empty(&self) -> bool {
-        !self.views && self.zones.is_empty() && self.nodes.is_empty() && self.children.is_empty()
+        let nothing_to_deliver = self.classes.is_empty() && self.deliveries.is_empty();
+        let nothing_to_answer = !self.views && self.zones.is_empty() && self.nodes.is_empty();
+        nothing_to_answer && nothing_to_deliver && self.children.is_empty()
     }
 }
 

@@ -32,6 +32,7 @@ use crate::delta::Delta;
 use crate::facts::{Ledger, ObjectKey};
 use crate::hosts::{HostSet, LIMIT};
 use crate::input::{Change, ClusterId, ObjectRef, SavedSerial};
+use crate::memory::Identity;
 use crate::output::Output;
 use crate::place::Place;
 use crate::rank::Rank;
@@ -133,6 +134,7 @@ struct Work {
     gone: Vec<Id>,
     /// What providers said, and how much of it was heard.
     told: Vec<Delivered>,
+    told_at: FxHashMap<Name, SmallVec<[usize; 1]>>,
     heard: usize,
     /// How many of the statuses have been settled.
     settled: usize,
@@ -141,6 +143,15 @@ struct Work {
     all_domains: bool,
     deliveries: BTreeSet<(u32, Name)>,
     delta: Delta,
+}
+
+impl Work {
+    /// What was said of a class's set in this run, in whichever zone, the first first.
+    fn told_of<'a>(&'a self, identity: &'a Identity) -> impl DoubleEndedIterator<Item = &'a Delivered> {
+        let numbers = self.told_at.get(&identity.name).into_iter().flatten();
+        let told = numbers.filter_map(|number| self.told.get(*number));
+        told.filter(|told| told.class == identity.class && told.rtype == identity.rtype)
+    }
 }
 
 impl Planner {
@@ -245,6 +256,7 @@ impl Planner {
             Change::Delivered(told) => {
                 let key = (self.zone_number(&told.zone), told.name.clone(), told.rtype);
                 self.delivering.told.take(&told.class, key, &told.result);
+                work.told_at.entry(told.name.clone()).or_default().push(work.told.len());
                 work.told.push(told);
             }
             Change::ClassHealth(class, health) => {

@@ -187,19 +187,13 @@ impl Planner {
     }
 
     fn was_found_absent(&self, identity: &Identity, work: &Work) -> bool {
-        let about = |told: &&crate::delivery::Delivered| {
-            told.class == identity.class && told.name == identity.name && told.rtype == identity.rtype
-        };
-        let absent = work.told.iter().filter(about).any(|told| told.result == DeliveryResult::Absent);
+        let absent = work.told_of(identity).any(|told| told.result == DeliveryResult::Absent);
         absent && self.told_of(identity).is_none()
     }
 
     fn told_written(&self, identity: &Identity, work: &Work) -> Option<(Written, i64)> {
         let zone = self.zone_of(identity);
-        let told = work.told.iter().rev().filter(|told| {
-            (&told.class, &told.name, told.rtype, &told.zone)
-                == (&identity.class, &identity.name, identity.rtype, &zone)
-        });
+        let told = work.told_of(identity).rev().filter(|told| told.zone == zone);
         told.filter_map(|told| match told.result {
             DeliveryResult::Stands { written, .. } => written,
             _ => None,
