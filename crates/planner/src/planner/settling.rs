@@ -341,6 +341,10 @@ impl Planner {
             };
             if said(before) != said(now.as_ref()) {
                 work.delta.classes.push(class.clone());
+                // A deleted record says whether what it owes can be deleted.
+                let owes = |memory: &Memory| memory.identities().any(|one| one.class == class);
+                let owing = self.delivering.memory.iter().filter(|(_, memory)| owes(memory));
+                work.statuses.extend(owing.map(|(id, _)| *id));
             }
             match now {
                 Some(now) => drop(self.delivering.classes.insert(class, now)),
