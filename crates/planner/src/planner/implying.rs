@@ -17,8 +17,9 @@ use crate::rank::Rank;
 use crate::snapshot::Id;
 use crate::zone_table::{Candidate, Source, Zone};
 
-/// A domain that a record implies, and the class that it is for.
-type Implied = (Name, Arc<str>);
+/// A domain that a record implies, the class that it is for, and whether it is the one that its spec
+/// names: only those have an age, since a DNS server knows no others.
+type Implied = (Name, Arc<str>, bool);
 
 /// Which domains are implied, by how many records of which class, and since when.
 #[derive(Debug, Default)]
@@ -45,9 +46,11 @@ impl Members {
         self.ranks.first_key_value().map(|((rank, _), _)| rank)
     }
 
-    fn count(&mut self, class: &Arc<str>, member: &(Rank, Id), comes: bool) {
+    fn count(&mut self, class: &Arc<str>, member: Option<&(Rank, Id)>, comes: bool) {
         change(&mut self.classes, class, comes);
-        change(&mut self.ranks, member, comes);
+        if let Some(member) = member {
+            change(&mut self.ranks, member, comes);
+        }
     }
 }
 
@@ -74,13 +77,14 @@ impl Domains {
         let comes = now.iter().map(|implied| (implied, (rank.clone(), id), true));
         let goes = before.iter().map(|implied| (implied, (old_rank.clone(), id), false));
         let mut touched = Vec::new();
-        for ((domain, class), member, comes) in comes.chain(goes) {
-            touched.extend(self.count(domain, class, &member, comes).then(|| domain.clone()));
+        for ((domain, class, is_own), member, comes) in comes.chain(goes) {
+            let member = is_own.then_some(&member);
+            touched.extend(self.count(domain, class, member, comes).then(|| domain.clone()));
         }
         touched
     }
 
-    fn count(&mut self, domain: &Name, class: &Arc<str>, member: &(Rank, Id), comes: bool) -> bool {
+    fn count(&mut self, domain: &Name, class: &Arc<str>, member: Option<&(Rank, Id)>, comes: bool) -> bool {
         let members = self.members.entry(domain.clone()).or_default();
         let owned = |members: &Members| {
             let (classes, oldest) = members.summary();
@@ -103,7 +107,10 @@ impl Domains {
     /// can cut a name off that another has.
     fn is_in_an_older(&self, domain: &Name, members: &Members) -> bool {
         let mut above = domain.suffixes().skip(1).filter_map(|above| self.members.get(&above));
-        above.any(|above| above.oldest() < members.oldest())
+        above.any(|above| match (above.oldest(), members.oldest()) {
+            (Some(above), Some(own)) => above < own,
+            (above, _) => above.is_some(),
+        })
     }
 }
 
@@ -123,8 +130,10 @@ impl Planner {
         let remembered = self.delivering.memory.get(&id).into_iter().flat_map(|memory| memory.identities());
         // Where our own server answers, what once stood elsewhere is no zone.
         let is_elsewhere = |one: &&Identity| !self.views.places.contains(&Place::Class(one.class.clone()));
-        let all = own.iter().chain(remembered.filter(is_elsewhere));
-        let all: BTreeSet<Implied> = all.map(|one| (one.domain.clone(), one.class.clone())).collect();
+        let own = own.iter().map(|one| (one, true));
+        let all = own.chain(remembered.filter(is_elsewhere).map(|one| (one, false)));
+        let all: BTreeSet<Implied> =
+            all.map(|(one, is_own)| (one.domain.clone(), one.class.clone(), is_own)).collect();
         if !all.is_empty() || self.domains.of_records.contains_key(&id) {
             let rank = rank.unwrap_or_else(|| Rank::of_file(ClusterId(0), &Arc::from("")));
             work.domains.extend(self.domains.set(id, rank, all.into_iter().collect()));
