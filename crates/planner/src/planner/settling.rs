@@ -108,7 +108,8 @@ impl Planner {
         match wanted {
             Some(wanted) => {
                 memory.want(wanted, !self.is_withheld(id, outcome));
-                memory.written = self.told_written(wanted, work).or(memory.written);
+                let written = self.told_written(wanted, work).filter(|_| !self.follows());
+                memory.written = written.or(memory.written);
                 if self.is_confirmed(wanted) {
                     memory.confirm(wanted);
                 }

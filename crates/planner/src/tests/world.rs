@@ -191,7 +191,7 @@ impl Model {
         let failures = self.failures.iter();
         let failures =
             failures.map(|(child, failure)| Change::ChildOutcome(child.clone(), Some(failure.clone())));
-        let told = self.told.values().cloned().map(Change::Delivered);
+        let told = self.told.values().cloned().map(|told| Change::Delivered(without_write(told)));
         let classes = self.health.values().chain(self.held.values()).cloned();
         let objects = valid.chain(self.trouble.values().cloned()).chain(files);
         objects.chain(failures).chain(told).chain(classes).collect()
@@ -415,6 +415,14 @@ fn told(class: Arc<str>, shape: u8, what: u8) -> Delivered {
         },
     };
     Delivered { class, zone, name, rtype, result }
+}
+
+/// As it is told by who has not written it: what was written is remembered.
+fn without_write(mut told: Delivered) -> Delivered {
+    if let DeliveryResult::Stands { written, .. } = &mut told.result {
+        *written = None;
+    }
+    told
 }
 
 /// When what is said again was said first.
