@@ -70,8 +70,10 @@ pub(super) struct Zone {
     queues: BTreeMap<Stage, BTreeSet<Name>>,
     waiting: BTreeSet<(Moment, Name)>,
     turn: turn::Turn,
-    /// How many changes a batch may have; less after a failure.
+    /// How many changes a batch may have; fewer after a failure.
     limit: usize,
+    /// How many names are read together; fewer after a failure.
+    read_limit: usize,
 }
 
 /// A name that needs something.
@@ -117,6 +119,7 @@ impl Zone {
             waiting: BTreeSet::new(),
             turn: turn::Turn::new(at),
             limit: at.class.batch_size.max(1),
+            read_limit: reading::MANY,
         }
     }
 

@@ -274,9 +274,12 @@ impl Provider for Fake {
         })
     }
 
-    fn revision<'a>(&'a self, _zone: &'a Name) -> Reply<'a, Option<u64>> {
+    fn revision<'a>(&'a self, zone: &'a Name) -> Reply<'a, Option<u64>> {
         let has_revision = self.nature.has_revision;
-        self.answer(Call::Revision, move |state| Ok(has_revision.then_some(state.revision)))
+        self.answer(Call::Revision, move |state| {
+            state.zones.get(zone).ok_or(Failure::NoZone)?;
+            Ok(has_revision.then_some(state.revision))
+        })
     }
 
     fn read_zone<'a>(&'a self, zone: &'a Name) -> Reply<'a, Vec<Entry>> {

@@ -93,6 +93,7 @@ impl World {
     pub(super) fn restart(&mut self) {
         self.book = Book::new(settings());
         self.generation += 1;
+        self.reports.clear();
         self.connect();
     }
 

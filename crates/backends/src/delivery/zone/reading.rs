@@ -17,7 +17,7 @@ use crate::marks::{corner, mark_key};
 use crate::{Entry, Failure, SetKey};
 
 /// From so many sets on, reading the whole zone is cheaper than reading them.
-const MANY: usize = 200;
+pub(super) const MANY: usize = 200;
 
 impl Zone {
     /// A reading of the names in a queue: of their sets, or where these are many, of the zone.
@@ -34,7 +34,7 @@ impl Zone {
                 }
                 break;
             }
-            if names.len() >= self.limit {
+            if names.len() >= self.read_limit {
                 break;
             }
             keys.extend(more);
@@ -182,7 +182,7 @@ impl Zone {
                 None => self.set_was_read(key, entry),
             }
         }
-        self.adjust_limit(names.len(), None, at);
+        self.read_limit = (self.read_limit * 2).min(MANY);
         for name in names {
             self.was_read(name, at);
             self.work_out(name, at);
@@ -199,7 +199,7 @@ impl Zone {
         let about_them = failure.is_about_the_record() || is_answer(&failure);
         match names {
             [name] if about_them => self.cannot_be_read(name, &failure, at),
-            _ if about_them => self.limit = (names.len() / 2).max(1),
+            _ if about_them => self.read_limit = (names.len() / 2).max(1),
             _ => {}
         }
         Some(failure).filter(|failure| !failure.is_about_the_record())

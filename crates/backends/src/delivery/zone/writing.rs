@@ -135,7 +135,7 @@ impl Zone {
     }
 
     /// A batch that a server chokes on is halved, until what it chokes on is alone.
-    pub(super) fn adjust_limit(&mut self, names: usize, worst: Option<&Failure>, at: At<'_>) {
+    fn adjust_limit(&mut self, names: usize, worst: Option<&Failure>, at: At<'_>) {
         self.limit = match worst {
             Some(failure) if is_answer(failure) => (names / 2).max(1),
             Some(_) => self.limit,
