@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! Look ─► Mark ─► Put ─► ReadBack ─► Delete ─► (ReadBack) ─► Unmark
-//!           └───────┴──── Waiting ◄─────┘   after a failure of its own
+//!           └───────┴──── Waiting ◄─────┴──────────────────────┘   after a failure of its own
 //! ```
 //!
 //! Queues are emptied from the left, so all that is to be made stands, and was read back, before
@@ -273,11 +273,9 @@ impl Zone {
         };
         let active = self.active.entry(name.clone()).or_default();
         active.stage = Some(stage);
-        if stage == Stage::Waiting {
-            let waits = active.waits.values().chain([&active.unreadable]);
-            let wake = waits.map(Backoff::until).filter(|until| *until > at.now).min();
-            let wake = wake.unwrap_or(at.now);
-            active.wake = Some(wake);
+        let waits = active.waits.values().chain([&active.unreadable]);
+        active.wake = waits.map(Backoff::until).filter(|until| *until > at.now).min();
+        if let Some(wake) = active.wake {
             self.waiting.insert((wake, name.clone()));
         }
         if stage == Stage::Delete {

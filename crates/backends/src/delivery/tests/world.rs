@@ -98,6 +98,9 @@ impl World {
     }
 
     pub(super) fn order(&mut self, order: Order) {
+        if let (true, Order::Nodes(nodes)) = (std::env::var_os("FINGERPOST_TRACE").is_some(), &order) {
+            eprintln!("ORDER {nodes:?}");
+        }
         self.book.order(order, self.now);
         self.reports.append(&mut self.book.reports());
     }
@@ -130,6 +133,10 @@ impl World {
     /// Does a task, with this going wrong.
     pub(super) fn perform(&mut self, task: &Task, fault: Option<Fault>) {
         self.fake.with(|state| state.fault = fault);
+        if std::env::var_os("FINGERPOST_TRACE").is_some() {
+            let fault = self.fake.with(|state| state.fault.clone());
+            eprintln!("{:?} {task:?} {fault:?}", self.now);
+        }
         let outcome = task.perform(self.fake.as_ref()).now_or_never().unwrap();
         self.fake.with(|state| state.fault = None);
         self.book.done(task, outcome, self.now, 0.5);

@@ -115,11 +115,11 @@ impl Zone {
         self.work_out_all(at);
     }
 
-    /// Whether nothing but the apex is there where something of ours was.
+    /// Whether nothing but the apex is there where something was, or may have been.
     fn is_emptied(&self, entries: &[Entry]) -> bool {
         let is_apex = |set: &dns::RecordSet| set.name == self.name;
         let had = self.held.iter().any(|(key, held)| key.name != self.name && *held != Held::Absent);
-        had && entries.iter().all(|entry| is_apex(&entry.set))
+        (had || self.turn.unread) && entries.iter().all(|entry| is_apex(&entry.set))
     }
 
     /// What to keep of a set that was read: its content, if it is or could be ours.
@@ -173,20 +173,39 @@ impl Zone {
     ) {
         let marks: BTreeMap<SetKey, &Name> =
             names.iter().filter_map(|name| Some((self.mark_key(name)?, name))).collect();
+        let read: BTreeSet<&SetKey> = keys.iter().map(|(key, _)| key).collect();
+        let mut surprises = Vec::new();
         for ((key, _), entry) in keys.iter().zip(entries) {
-            match marks.get(key) {
-                Some(name) => {
-                    let set = entry.map(|entry| entry.set);
-                    self.marks.replace(name, &key.name, set, &self.name, &self.owner);
-                }
-                None => self.set_was_read(key, entry),
+            let Some(name) = marks.get(key) else {
+                self.set_was_read(key, entry);
+                continue;
+            };
+            if self.mark_was_read(name, key, entry, &read) {
+                surprises.push(*name);
             }
         }
         self.read_limit = (self.read_limit * 2).min(MANY);
         for name in names {
             self.was_read(name, at);
-            self.work_out(name, at);
+            match surprises.contains(&name) {
+                true => self.look_at(name, at),
+                false => self.work_out(name, at),
+            }
         }
+    }
+
+    /// Takes in a mark; says whether it names sets of which nothing is known.
+    fn mark_was_read(
+        &mut self,
+        name: &Name,
+        key: &SetKey,
+        entry: Option<Entry>,
+        read: &BTreeSet<&SetKey>,
+    ) -> bool {
+        let before = self.marks.types(name);
+        self.marks.replace(name, &key.name, entry.map(|entry| entry.set), &self.name, &self.owner);
+        let mut new = self.marks.types(name).into_iter().filter(|rtype| !before.contains(rtype));
+        new.any(|rtype| !read.contains(&SetKey { name: name.clone(), rtype }))
     }
 
     /// Some sets could not be read: fewer are tried, and what cannot be read alone waits alone.

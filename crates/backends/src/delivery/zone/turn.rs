@@ -226,9 +226,6 @@ impl Zone {
     fn wake(&mut self, at: At<'_>) {
         while let Some((_, name)) = self.waiting.first().filter(|(moment, _)| *moment <= at.now).cloned() {
             self.work_out(&name, at);
-            if self.waiting.contains(&(at.now, name.clone())) {
-                break;
-            }
         }
     }
 }
