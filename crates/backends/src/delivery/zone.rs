@@ -27,7 +27,7 @@ use super::backoff::{Backoff, Moment};
 use super::origin::Origin;
 use super::task::{Job, Outcome};
 use super::{Known, Node, Report, Settings, Trouble, Written};
-use crate::{Failure, NewZone, Reading, SetKey};
+use crate::{Failure, NewZone, Reading, SetKey, marks};
 use guard::Guard;
 use held::{Held, Marks};
 use situation::Stage;
@@ -62,6 +62,8 @@ pub(super) struct Zone {
     /// Whether a request of this zone is under way.
     pub(super) busy: bool,
     owner: String,
+    /// Where marks stand.
+    corner: Option<Name>,
     held: BTreeMap<SetKey, Held>,
     marks: Marks,
     /// Sets that become ours as soon as they are wanted.
@@ -104,6 +106,7 @@ impl Zone {
     /// A zone that the provider has, of which nothing is known yet.
     pub(super) fn new(name: Name, at: At<'_>) -> Zone {
         Zone {
+            corner: marks::corner(&name),
             name,
             origins: BTreeMap::new(),
             reports: Vec::new(),

@@ -203,7 +203,11 @@ impl State {
         }
         let is_mark = corner(zone).is_some_and(|corner| key.name.is_in(&corner));
         let replaced = batch.changes.iter().any(|other| other.key.name == key.name && other.after.is_some());
-        if change.after.is_none() && !is_mark && !replaced && !self.unread.is_empty() {
+        if change.after.is_none()
+            && !is_mark
+            && !replaced
+            && self.unread.iter().any(|(other, _)| other == zone)
+        {
             let unread: Vec<_> = self.unread.iter().map(|(_, key)| key.clone()).collect();
             self.breaches.push(format!("deleted {} {} before reading back {unread:?}", key.name, key.rtype));
         }

@@ -146,7 +146,10 @@ impl World {
     /// Goes on until nothing is left to do within `time`.
     pub(super) fn run(&mut self, time: Duration) {
         let end = self.now + time;
-        for _ in 0..100_000 {
+        for turns in 0..100_000 {
+            if turns == 2000 {
+                eprintln!("long run at {:?}", self.now);
+            }
             if let Some(task) = self.next() {
                 self.perform(&task, None);
                 continue;

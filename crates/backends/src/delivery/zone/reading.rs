@@ -13,7 +13,7 @@ use super::situation::Stage;
 use super::turn::TOGETHER;
 use super::writing::is_answer;
 use super::{At, Wrote, Zone};
-use crate::marks::{corner, mark_key};
+use crate::marks::mark_key;
 use crate::{Entry, Failure, SetKey};
 
 /// From so many sets on, reading the whole zone is cheaper than reading them.
@@ -99,7 +99,7 @@ impl Zone {
             return;
         }
         self.marks = Marks::read(entries.iter().map(|entry| &entry.set), &self.name, &self.owner);
-        let corner = corner(&self.name);
+        let corner = self.corner.clone();
         let sets =
             entries.into_iter().filter(|entry| corner.as_ref().is_none_or(|c| !entry.set.name.is_in(c)));
         let before = std::mem::take(&mut self.held);

@@ -6,7 +6,6 @@ use dns::{Name, Rtype};
 
 use super::held::{Held, is_as_wanted, standing};
 use super::{At, Zone};
-use crate::marks::corner;
 use crate::{Entry, SetKey};
 
 /// What a name needs first.
@@ -205,7 +204,7 @@ impl Zone {
         if inner && (key.rtype == Rtype::SOA || of_a_zone) {
             return Fate::Misplaced;
         }
-        let in_corner = corner(&self.name).is_some_and(|corner| key.name.is_in(&corner));
+        let in_corner = self.corner.as_ref().is_some_and(|corner| key.name.is_in(corner));
         let foreign = |rtype: Rtype| !marked.contains(&rtype) && !self.is_adoptable(&key.name, rtype);
         let in_the_way = |rtype: Rtype| rtype == key.rtype || excludes(rtype, key.rtype);
         let blocked = standing(&self.held, &key.name).any(|(rtype, _)| foreign(rtype) && in_the_way(rtype));

@@ -129,9 +129,10 @@ impl Zone {
         due.map(|due| due.max(self.backoff.until()).max(fenced))
     }
 
-    /// Looks for drift as soon as possible.
+    /// Looks for drift as soon as possible, whatever the revision says.
     pub(in super::super) fn look(&mut self, at: At<'_>) {
         self.turn.look_at = at.now;
+        self.turn.moved = true;
         if !self.turn.reads_zones() {
             let names: Vec<Name> = self.wanted_names(None).cloned().collect();
             names.iter().for_each(|name| self.look_at(name, at));
