@@ -27,7 +27,7 @@ use super::backoff::{Backoff, Moment};
 use super::origin::Origin;
 use super::task::{Job, Outcome};
 use super::{Known, Node, Report, Settings, Trouble, Written};
-use crate::{Failure, NewZone, Reading, SetKey, marks};
+use crate::{Entry, Failure, NewZone, Reading, SetKey, marks};
 use guard::Guard;
 use held::{Held, Marks};
 use situation::Stage;
@@ -71,6 +71,8 @@ pub(super) struct Zone {
     active: BTreeMap<Name, Active>,
     queues: BTreeMap<Stage, BTreeSet<Name>>,
     waiting: BTreeSet<(Moment, Name)>,
+    /// What made room for something that was refused, and is to stand again.
+    restoring: Vec<Entry>,
     turn: turn::Turn,
     /// How many changes a batch may have; fewer after a failure.
     limit: usize,
@@ -120,6 +122,7 @@ impl Zone {
             active: BTreeMap::new(),
             queues: BTreeMap::new(),
             waiting: BTreeSet::new(),
+            restoring: Vec::new(),
             turn: turn::Turn::new(at),
             limit: at.class.batch_size.max(1),
             read_limit: reading::MANY,
@@ -260,10 +263,10 @@ impl Zone {
         }
         let situation = self.situation(name, at);
         self.tell_situation(name, &situation, at);
-        let stage = self.stage(name, &situation, at);
+        let mut stage = self.stage(name, &situation, at);
         if at.class.reading == Reading::Sets && stage == Some(Stage::Unmark) {
             situation.excess.iter().for_each(|rtype| self.marks.unclaim(name, *rtype));
-            return self.work_out(name, at);
+            stage = self.stage(name, &self.situation(name, at), at);
         }
         self.queue(name, stage, at);
     }

@@ -54,6 +54,9 @@ pub(super) struct State {
     /// What is somebody else's; nobody may touch it.
     pub(super) foreign: BTreeSet<(Name, SetKey)>,
     pub(super) refused: BTreeSet<Name>,
+    pub(super) refused_types: BTreeSet<Rtype>,
+    /// Names that cannot be read one by one.
+    pub(super) unreadable: BTreeSet<Name>,
     pub(super) fault: Option<Fault>,
     pub(super) calls: Vec<Call>,
     pub(super) breaches: Vec<String>,
@@ -144,6 +147,19 @@ impl Fake {
 }
 
 impl State {
+    fn apply_as(
+        &mut self,
+        batch: &Batch,
+        compares: bool,
+        at_once: bool,
+        most: usize,
+    ) -> Vec<Result<(), Failure>> {
+        match at_once {
+            true => self.apply(batch, compares, most),
+            false => self.apply_singly(batch, most),
+        }
+    }
+
     fn apply(&mut self, batch: &Batch, compares: bool, most: usize) -> Vec<Result<(), Failure>> {
         let Some(zone) = self.zones.get(&batch.zone) else {
             return vec![Err(Failure::NoZone); batch.changes.len()];
@@ -189,6 +205,25 @@ impl State {
             );
         }
         results
+    }
+
+    /// Makes changes one by one, as a server without transactions does.
+    fn apply_singly(&mut self, batch: &Batch, most: usize) -> Vec<Result<(), Failure>> {
+        if !self.zones.contains_key(&batch.zone) {
+            return vec![Err(Failure::NoZone); batch.changes.len()];
+        }
+        let change = |(index, change): (usize, &SetChange)| {
+            let refused =
+                self.refused.contains(&change.key.name) || self.refused_types.contains(&change.key.rtype);
+            if refused && change.after.is_some() {
+                return Err(Failure::Refused("INVALID"));
+            }
+            if index < most {
+                self.make(batch, change);
+            }
+            Ok(())
+        };
+        batch.changes.iter().enumerate().map(change).collect()
     }
 
     fn held(&self, zone: &Name, key: &SetKey) -> Option<&RecordSet> {
@@ -303,6 +338,9 @@ impl Provider for Fake {
         keys: &'a [(SetKey, Option<Name>)],
     ) -> Reply<'a, Vec<Option<Entry>>> {
         self.answer(Call::ReadSets(keys.len()), |state| {
+            if keys.iter().any(|(key, _)| state.unreadable.contains(&key.name)) {
+                return Err(Failure::Refused("INVALID"));
+            }
             for (key, _) in keys {
                 state.unread.remove(&(zone.clone(), key.clone()));
             }
@@ -324,14 +362,14 @@ impl Provider for Fake {
             let results = match state.fault.take() {
                 Some(Fault::Before(failure)) => all(failure),
                 Some(Fault::After(failure)) => {
-                    state.apply(batch, compares, usize::MAX);
+                    state.apply_as(batch, compares, marked, usize::MAX);
                     all(failure)
                 }
                 Some(Fault::Partly(most, failure)) => {
-                    state.apply(batch, compares, most);
+                    state.apply_as(batch, compares, marked, most);
                     all(failure)
                 }
-                Some(Fault::Nothing) | None => state.apply(batch, compares, usize::MAX),
+                Some(Fault::Nothing) | None => state.apply_as(batch, compares, marked, usize::MAX),
             };
             if marked {
                 state.check(&batch.zone, super::world::OWNER);

@@ -146,10 +146,7 @@ impl World {
     /// Goes on until nothing is left to do within `time`.
     pub(super) fn run(&mut self, time: Duration) {
         let end = self.now + time;
-        for turns in 0..100_000 {
-            if turns == 2000 {
-                eprintln!("long run at {:?}", self.now);
-            }
+        for _ in 0..100_000 {
             if let Some(task) = self.next() {
                 self.perform(&task, None);
                 continue;

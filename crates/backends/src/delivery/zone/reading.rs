@@ -138,10 +138,12 @@ impl Zone {
     /// kept once.
     fn completed(&self, mut entry: Entry, before: Option<&Held>) -> Entry {
         let key = SetKey::of(&entry.set);
-        if let Some(Held::Content(before)) = before.filter(|_| entry.properties.is_empty()) {
-            if before.set == entry.set {
-                entry.properties.clone_from(&before.properties);
-            }
+        let before = match before {
+            Some(Held::Content(before)) => Some(before),
+            _ => None,
+        };
+        if let Some(before) = before.filter(|before| entry.properties.is_empty() && before.set == entry.set) {
+            entry.properties.clone_from(&before.properties);
         }
         let nodes = self.origins.values().filter_map(|origin| origin.nodes.get(&key.name));
         let wanted = nodes.filter_map(|wanted| wanted.set(key.rtype)).map(|set| &set.entry.set);

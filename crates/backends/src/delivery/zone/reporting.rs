@@ -60,7 +60,8 @@ impl Zone {
             for key in content.leaving_at(name) {
                 let stands = self.held.get(&key).is_some_and(|held| *held != Held::Absent);
                 let unread = active.is_some_and(|active| active.unread.contains_key(&key.rtype));
-                if !unread && !(stands && self.is_ours(&key)) {
+                let may_stand = unread || (stands && self.is_ours(&key));
+                if !may_stand {
                     let deleted = active.is_some_and(|active| active.deleted.contains(&key.rtype));
                     gone.push((origin.clone(), key, deleted));
                 }

@@ -247,7 +247,8 @@ impl Zone {
         for wish in wishes.iter().filter(|wish| wish.fate != Fate::Misplaced) {
             let key = SetKey::of(&wish.entry.set);
             let is_absent = self.held.get(&key) == Some(&Held::Absent);
-            if is_absent || self.stands(&wish.entry) || self.adopted.contains(&key) {
+            let may_be_made = wish.fate == Fate::Free && (is_absent || self.adopted.contains(&key));
+            if may_be_made || self.stands(&wish.entry) {
                 self.marks.claim(&key);
             }
         }

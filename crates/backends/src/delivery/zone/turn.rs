@@ -120,7 +120,8 @@ impl Zone {
         let work = [Stage::Look, Stage::Mark, Stage::Put, Stage::ReadBack, Stage::Unmark];
         let has_work = work.iter().any(|stage| self.is_queued(*stage));
         let finishing = !self.turn.unread && (self.turn.unsettled || self.turn.unremembered);
-        let now = (self.turn.must_read || has_work || finishing).then_some(at.now);
+        let now =
+            (self.turn.must_read || has_work || finishing || !self.restoring.is_empty()).then_some(at.now);
         let deletes = self.is_queued(Stage::Delete).then(|| self.guard.due()).flatten();
         let waiting = self.waiting.first().map(|(moment, _)| *moment);
         let due = [now, deletes, waiting, Some(self.turn.look_at)].into_iter().flatten().min();
@@ -145,6 +146,9 @@ impl Zone {
         }
         if self.turn.batches >= BATCHES && self.is_queued(Stage::ReadBack) {
             return Some(self.reading_of(Stage::ReadBack));
+        }
+        if !self.restoring.is_empty() && may_write() {
+            return Some(self.restore(generation));
         }
         let stage = self.next_stage(at)?;
         if stage == Stage::ReadBack {
