@@ -39,6 +39,8 @@ pub(super) struct Book {
     reports: Vec<Report>,
     reached: Option<Result<(), Trouble>>,
     held: Option<HeldDeletes>,
+    /// Zones with deletions that wait for consent.
+    holding: BTreeSet<Name>,
 }
 
 impl Book {
@@ -59,6 +61,7 @@ impl Book {
             reports: Vec::new(),
             reached: None,
             held: None,
+            holding: BTreeSet::new(),
         }
     }
 
@@ -100,6 +103,9 @@ impl Book {
             let job = self.job(&place, now, generation, may_write);
             let due = self.due(&place, now).map(|due| if job.is_none() { due.max(now + IDLE) } else { due });
             self.agenda.set(place.clone(), due);
+            if let Place::Zone(name) = &place {
+                self.hear(name);
+            }
             if let Some(job) = job {
                 self.under_way += 1;
                 self.review(now);
@@ -178,31 +184,47 @@ impl Book {
         }
     }
 
+    /// Something happened at a place: takes what it tells, and sets when it is due.
     fn touch(&mut self, place: &Place, now: Moment) {
+        if let Place::Zone(name) = place {
+            self.hear(name);
+        }
         let due = self.due(place, now);
         self.agenda.set(place.clone(), due);
     }
 
+    fn hear(&mut self, name: &Name) {
+        let Some(zone) = self.zones.get_mut(name) else {
+            self.holding.remove(name);
+            return;
+        };
+        self.reports.append(&mut zone.reports);
+        match zone.holds_deletions() {
+            true => self.holding.insert(name.clone()),
+            false => self.holding.remove(name),
+        };
+    }
+
     fn put_zone(&mut self, zone: NewZone, now: Moment) {
         let name = zone.origin.clone();
-        if self.in_zone(&name, now, |home, at| home.put_facts(zone.clone(), at)) {
-            return;
+        if self.homes.contains_key(&name) {
+            return self.in_zone(&name, now, |home, at| home.put_facts(zone, at));
         }
         self.origins.entry(name.clone()).or_default().facts = Some(zone);
         self.touch(&Place::Origin(name), now);
     }
 
     fn put_node(&mut self, node: Node, now: Moment) {
-        let name = node.zone.clone();
-        if !self.in_zone(&name, now, |home, at| home.put_node(node.clone(), at)) {
-            self.origins.entry(name).or_default().put(node);
+        match self.homes.contains_key(&node.zone) {
+            true => self.in_zone(&node.zone.clone(), now, |home, at| home.put_node(node, at)),
+            false => self.origins.entry(node.zone.clone()).or_default().put(node),
         }
     }
 
     fn know(&mut self, known: Known, now: Moment) {
-        let name = known.zone.clone();
-        if !self.in_zone(&name, now, |home, at| home.know(known.clone(), at)) {
-            self.origins.entry(name).or_default().know(known);
+        match self.homes.contains_key(&known.zone) {
+            true => self.in_zone(&known.zone.clone(), now, |home, at| home.know(known, at)),
+            false => self.origins.entry(known.zone.clone()).or_default().know(known),
         }
     }
 
@@ -343,7 +365,10 @@ impl Book {
         self.backoff.fail(retry, now, jitter, patience(&failure));
         let exhausted = self.backoff.is_exhausted(retry);
         let trouble = Trouble::from(&failure);
-        self.zones.values_mut().for_each(|zone| zone.tell_trouble(&trouble, exhausted));
+        for zone in self.zones.values_mut() {
+            zone.tell_trouble(&trouble, exhausted);
+            self.reports.append(&mut zone.reports);
+        }
         for (zone, origin) in &mut self.origins {
             fail_all(zone, origin, &trouble, exhausted, &mut self.reports);
         }
@@ -357,14 +382,14 @@ impl Book {
         }
     }
 
-    /// Does something to the zone in which an origin lies; says whether there is one.
-    fn in_zone(&mut self, origin: &Name, now: Moment, act: impl FnOnce(&mut Zone, At<'_>)) -> bool {
-        let Some(home) = self.homes.get(origin).cloned() else { return false };
+    /// Does something to the zone in which an origin lies, if there is one.
+    fn in_zone(&mut self, origin: &Name, now: Moment, act: impl FnOnce(&mut Zone, At<'_>)) {
+        let Some(home) = self.homes.get(origin).cloned() else { return };
         let at = At { class: &self.class, now, jitter: 0.5 };
-        let Some(zone) = self.zones.get_mut(&home) else { return false };
-        act(zone, at);
+        if let Some(zone) = self.zones.get_mut(&home) {
+            act(zone, at);
+        }
         self.touch(&Place::Zone(home), now);
-        true
     }
 
     fn each_zone(&mut self, now: Moment, act: impl Fn(&mut Zone, At<'_>)) {
@@ -378,11 +403,10 @@ impl Book {
         }
     }
 
-    /// Gathers what zones tell, and deletions that wait for consent.
+    /// Tells which deletions wait for consent, or lets them go where it was given.
     fn review(&mut self, now: Moment) {
-        for zone in self.zones.values_mut() {
-            self.reports.append(&mut zone.reports);
-            zone.review();
+        if self.holding.is_empty() && self.held.is_none() {
+            return;
         }
         let held = self.held_deletes();
         if held
@@ -398,13 +422,10 @@ impl Book {
     }
 
     fn held_deletes(&self) -> Option<HeldDeletes> {
-        let keys: Vec<String> = self
-            .zones
-            .values()
-            .flat_map(|zone| {
-                zone.guard.held.iter().map(|key| format!("{} {} {}\n", zone.name, key.name, key.rtype))
-            })
-            .collect();
+        let zones = self.holding.iter().filter_map(|name| self.zones.get(name));
+        let held = zones.flat_map(|zone| zone.guard.held.iter().map(move |key| (&zone.name, key)));
+        let keys: Vec<String> =
+            held.map(|(zone, key)| format!("{zone} {} {}\n", key.name, key.rtype)).collect();
         (!keys.is_empty())
             .then(|| HeldDeletes { count: keys.len(), hash: marks::hex(keys.concat().as_bytes(), 8) })
     }

@@ -265,13 +265,15 @@ impl State {
     fn check(&mut self, zone: &Name, owner: &str) {
         let Some(sets) = self.zones.get(zone) else { return };
         let corner = corner(zone).unwrap();
-        let marks: Vec<Mark> = sets.values().filter_map(|entry| Mark::read(&entry.set, zone)).collect();
+        let marks =
+            sets.values().filter_map(|entry| Mark::read(&entry.set, zone)).filter(|mark| mark.owner == owner);
+        let marked: BTreeSet<SetKey> = marks
+            .flat_map(|mark| {
+                mark.types.into_iter().map(move |rtype| SetKey { name: mark.name.clone(), rtype })
+            })
+            .collect();
         for key in sets.keys().filter(|key| !key.name.is_in(&corner) && key.name != *zone) {
-            let marked = marks
-                .iter()
-                .any(|mark| mark.owner == owner && mark.name == key.name && mark.types.contains(&key.rtype));
-            let foreign = self.foreign.contains(&(zone.clone(), key.clone()));
-            if !marked && !foreign {
+            if !marked.contains(key) && !self.foreign.contains(&(zone.clone(), key.clone())) {
                 self.breaches.push(format!("no mark for {} {}", key.name, key.rtype));
             }
         }

@@ -78,6 +78,37 @@ fn ten_changed_records_cost_ten_sets_and_no_reading_of_the_zone() {
 }
 
 #[test]
+fn thousands_of_sets_cost_two_requests_for_each_full_batch() {
+    let mut world = World::new(super::fake::Nature { batch_size: 100, ..World::of_zones().fake.nature });
+    let sets: Vec<RecordSet> = (0..1000).map(|n| a(&format!("h{n}"), n % 250)).collect();
+    world.want(ZONE, &sets);
+    world.order(Order::Complete);
+    world.settle();
+    let standing = world.fake.sets(&name(ZONE));
+    assert!(sets.iter().all(|set| standing.get(&SetKey::of(set)).is_some_and(|entry| entry.set == *set)));
+    let calls = world.fake.calls();
+    let batches: Vec<usize> = calls
+        .iter()
+        .filter_map(|call| if let Call::Write(batch) = call { Some(batch.changes.len()) } else { None })
+        .collect();
+    assert_eq!(
+        (batches.len(), batches.iter().sum::<usize>()),
+        (21, 2001),
+        "marks and sets, and the apex's mark"
+    );
+    let others: Vec<&Call> = calls.iter().filter(|call| !matches!(call, Call::Write(_))).collect();
+    let expected = [
+        &Call::Open(name(ZONE)),
+        &Call::ReadZone,
+        &Call::ReadZone,
+        &Call::ReadZone,
+        &Call::Settle,
+        &Call::Revision,
+    ];
+    assert_eq!(others, expected, "an empty zone is read twice, and once more after all batches");
+}
+
+#[test]
 fn promise_20_and_6_the_second_pass_and_a_restart_write_nothing() {
     let sets = [a("www", 1), txt("www", "x"), cname("alias", "www.example.org")];
     let mut world = delivered(&sets);

@@ -78,10 +78,11 @@ impl Zone {
         self.guard.held = if is_many { keys } else { BTreeSet::new() };
     }
 
-    /// Forgets held deletions once none is due any more.
-    pub(in super::super) fn review(&mut self) {
-        if !self.guard.held.is_empty() && !self.is_queued(Stage::Delete) {
+    /// Whether deletions wait for consent; none does where none is due any more.
+    pub(in super::super) fn holds_deletions(&mut self) -> bool {
+        if !self.is_queued(Stage::Delete) {
             self.guard.held.clear();
         }
+        !self.guard.held.is_empty()
     }
 }

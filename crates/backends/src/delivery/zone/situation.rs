@@ -206,7 +206,9 @@ impl Zone {
         }
         let in_corner = self.corner.as_ref().is_some_and(|corner| key.name.is_in(corner));
         let foreign = |rtype: Rtype| !marked.contains(&rtype) && !self.is_adoptable(&key.name, rtype);
-        let in_the_way = |rtype: Rtype| rtype == key.rtype || excludes(rtype, key.rtype);
+        // Where sets are read one by one, what else stands at the name is the server's to judge.
+        let by_name = self.turn.reads_zones();
+        let in_the_way = |rtype: Rtype| rtype == key.rtype || (by_name && excludes(rtype, key.rtype));
         let blocked = standing(&self.held, &key.name).any(|(rtype, _)| foreign(rtype) && in_the_way(rtype));
         if in_corner || blocked { Fate::Blocked } else { Fate::Free }
     }
