@@ -10,6 +10,7 @@
 
 pub mod embedded;
 mod failure;
+pub mod powerdns;
 mod provider;
 pub mod transport;
 
