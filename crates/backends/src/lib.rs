@@ -11,6 +11,7 @@
 pub mod embedded;
 mod failure;
 mod provider;
+pub mod rfc2136;
 pub mod transport;
 
 pub use failure::Failure;
