@@ -12,6 +12,7 @@ pub mod embedded;
 mod failure;
 mod provider;
 pub mod transport;
+pub mod webhook;
 
 pub use failure::Failure;
 pub use provider::{Batch, Entry, NewZone, OpenedZone, Provider, Reading, Reply, SetChange, SetKey};
