@@ -13,6 +13,7 @@ mod failure;
 mod provider;
 pub mod rfc2136;
 pub mod transport;
+pub mod zone_file;
 
 pub use failure::Failure;
 pub use provider::{Batch, Entry, NewZone, OpenedZone, Provider, Reading, Reply, SetChange, SetKey};
