@@ -73,7 +73,7 @@ fn of_every_type() -> Vec<RecordSet> {
         set("a.example.org", "AAAA", 60, &["2001:db8::1"]),
         set("a.example.org", "TXT", 60, &["\"plain\"", "\"with \\\"quotes\\\" and ; semicolon\" \"second\""]),
         set("alias.example.org", "CNAME", 300, &["elsewhere.example.net."]),
-        set("mail.example.org", "MX", 300, &["10 mx1.example.org.", "20 mx2.example.net."]),
+        set("mail.example.org", "MX", 300, &["10 a.example.org.", "20 mx2.example.net."]),
         set("_sip._tcp.example.org", "SRV", 300, &["1 2 5060 sip.example.org."]),
         set("sub.example.org", "NS", 300, &["ns1.sub.example.org.", "ns2.example.net."]),
         set("ns1.sub.example.org", "A", 300, &["192.0.2.77"]),
