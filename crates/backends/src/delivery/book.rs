@@ -13,7 +13,7 @@ use super::backoff::{Backoff, Moment};
 use super::origin::Origin;
 use super::task::{Job, Outcome, Task};
 use super::zone::{At, Class, Zone, patience};
-use super::{HeldDeletes, Known, Node, Order, Report, SetResult, Settings, Trouble};
+use super::{HeldDeletes, Known, Node, Order, Report, Settings, Trouble};
 use crate::{Failure, NewZone, OpenedZone, Provider, Reading, SetKey, marks};
 
 /// So long nobody is asked again who had nothing to do although it was due.
@@ -47,7 +47,13 @@ impl Book {
     /// An empty one.
     pub(super) fn new(settings: Settings) -> Book {
         Book {
-            class: Class { settings, reading: Reading::Zones, batch_size: 1, complete: false },
+            class: Class {
+                settings,
+                reading: Reading::Zones,
+                batch_size: 1,
+                is_shared: true,
+                complete: false,
+            },
             provider: None,
             next_provider: None,
             origins: BTreeMap::new(),
@@ -160,12 +166,13 @@ impl Book {
     ) -> Option<Job> {
         match place {
             Place::Origin(name) => {
-                let facts = self.origins.get(name)?.facts.clone()?;
-                let may = !self.opening.contains(name) && may_write();
-                may.then(|| {
-                    self.opening.insert(name.clone());
-                    Job::Open(facts)
-                })
+                let origin = self.origins.get(name).filter(|_| !self.opening.contains(name))?;
+                let job = match &origin.facts {
+                    Some(facts) => may_write().then(|| Job::Open(facts.clone()))?,
+                    None => Job::Seek,
+                };
+                self.opening.insert(name.clone());
+                Some(job)
             }
             Place::Zone(name) => {
                 let at = At { class: &self.class, now, jitter: 0.5 };
@@ -178,7 +185,7 @@ impl Book {
         match place {
             Place::Origin(name) => {
                 let origin = self.origins.get(name).filter(|_| !self.opening.contains(name))?;
-                origin.facts.is_some().then(|| origin.backoff.until().max(now))
+                origin.is_of_interest(self.class.complete).then(|| origin.backoff.until().max(now))
             }
             Place::Zone(name) => self.zones.get(name)?.due(At { class: &self.class, now, jitter: 0.5 }),
         }
@@ -224,7 +231,11 @@ impl Book {
     fn know(&mut self, known: Known, now: Moment) {
         match self.homes.contains_key(&known.zone) {
             true => self.in_zone(&known.zone.clone(), now, |home, at| home.know(known, at)),
-            false => self.origins.entry(known.zone.clone()).or_default().know(known),
+            false => {
+                let place = Place::Origin(known.zone.clone());
+                self.origins.entry(known.zone.clone()).or_default().know(known);
+                self.touch(&place, now);
+            }
         }
     }
 
@@ -236,6 +247,7 @@ impl Book {
     fn complete(&mut self, now: Moment) {
         self.class.complete = true;
         self.each_zone(now, |zone, at| zone.work_out_all(at));
+        self.touch_origins(now);
     }
 
     /// Another owner has other marks, so that everything has to be read anew.
@@ -259,21 +271,26 @@ impl Book {
         if let Ok(provider) = &provider {
             self.class.reading = provider.reading();
             self.class.batch_size = provider.batch_size();
+            self.class.is_shared = provider.is_shared();
         }
         self.backoff = Backoff::default();
         self.origins.values_mut().for_each(|origin| origin.backoff = Backoff::default());
         self.provider = Some(provider);
+        self.touch_origins(now);
+        self.tell_missing_provider();
+    }
+
+    fn touch_origins(&mut self, now: Moment) {
         let places: Vec<Place> = self.origins.keys().cloned().map(Place::Origin).collect();
         places.iter().for_each(|place| self.touch(place, now));
-        self.tell_missing_provider();
     }
 
     /// Where there is no way to the server, everything that is wanted has failed.
     fn tell_missing_provider(&mut self) {
         if let Some(Err(trouble)) = self.provider.clone() {
-            self.origins
-                .iter_mut()
-                .for_each(|(zone, origin)| fail_all(zone, origin, &trouble, false, &mut self.reports));
+            for (zone, origin) in &mut self.origins {
+                origin.fail(zone, &trouble, false, &mut self.reports);
+            }
             self.reach(Err(trouble));
         }
     }
@@ -308,7 +325,7 @@ impl Book {
         if let Some(origin) = self.origins.get_mut(name) {
             origin.backoff.fail(retry, now, jitter, patience(&failure));
             let exhausted = origin.backoff.is_exhausted(retry);
-            fail_all(name, origin, &Trouble::from(&failure), exhausted, &mut self.reports);
+            origin.fail(name, &Trouble::from(&failure), exhausted, &mut self.reports);
         }
         Some(failure)
     }
@@ -370,7 +387,7 @@ impl Book {
             self.reports.append(&mut zone.reports);
         }
         for (zone, origin) in &mut self.origins {
-            fail_all(zone, origin, &trouble, exhausted, &mut self.reports);
+            origin.fail(zone, &trouble, exhausted, &mut self.reports);
         }
         self.reach(Err(trouble));
     }
@@ -434,19 +451,6 @@ impl Book {
         self.each_zone(now, |zone, at| zone.guard.consent(at.now));
         if self.held.take().is_some() {
             self.reports.push(Report::Held(None));
-        }
-    }
-}
-
-/// Tells a failure of everything that is wanted in an origin.
-fn fail_all(zone: &Name, origin: &mut Origin, trouble: &Trouble, exhausted: bool, reports: &mut Vec<Report>) {
-    let result = SetResult::Failed { trouble: trouble.clone(), exhausted };
-    for (name, wanted) in &mut origin.nodes {
-        for set in wanted.sets.iter_mut() {
-            let key = SetKey { name: name.clone(), rtype: set.entry.set.rtype };
-            if set.is_news(&result) {
-                reports.push(Report::Set { zone: zone.clone(), key, result: result.clone() });
-            }
         }
     }
 }

@@ -38,6 +38,8 @@ pub(super) struct Class {
     pub(super) settings: Settings,
     pub(super) reading: Reading,
     pub(super) batch_size: usize,
+    /// Whether much is deleted only with consent.
+    pub(super) is_shared: bool,
     pub(super) complete: bool,
 }
 

@@ -733,3 +733,41 @@ fn without_marks_an_unreadable_name_waits_alone() {
     world.run(Duration::from_secs(61));
     assert!(world.stands(ZONE, &a("bad", 1)));
 }
+
+#[test]
+fn what_is_to_leave_a_zone_that_nobody_wants_any_more_is_found_and_no_zone_is_made_for_it() {
+    let mut world = delivered(&[a("www", 1)]);
+    world.restart();
+    let known = |zone: &str, set: &RecordSet| Known { zone: name(zone), key: SetKey::of(set), domain: None };
+    let below = set("x.below.example.org", Rtype::A, "192.0.2.1");
+    let lost = set("www.lost.example", Rtype::A, "192.0.2.1");
+    world.order(Order::Known(vec![
+        known(ZONE, &a("www", 1)),
+        known("below.example.org", &below),
+        known("lost.example", &lost),
+    ]));
+    world.run(Duration::from_secs(10));
+    assert_eq!(world.fake.calls(), [], "the plan was not told yet");
+    world.order(Order::Complete);
+    world.settle();
+    assert_eq!(world.told("www.example.org", Rtype::A), Some(SetResult::Absent { deleted: true }));
+    assert_eq!(world.told("x.below.example.org", Rtype::A), Some(SetResult::Absent { deleted: false }));
+    assert_eq!(
+        failed(world.told("www.lost.example", Rtype::A)).0,
+        "ZONE_NOT_FOUND",
+        "no proof that it is gone"
+    );
+    assert!(!world.fake.calls().iter().any(|call| matches!(call, Call::Open(_))));
+}
+
+#[test]
+fn what_is_to_leave_is_told_when_the_server_is_in_trouble() {
+    let mut world = delivered(&[a("www", 1)]);
+    world.change(ZONE, "www.example.org", &[]);
+    world.now += Duration::from_secs(10);
+    let task = world.next().unwrap();
+    world.perform(&task, Some(Fault::Before(Failure::Authentication)));
+    assert_eq!(failed(world.told("www.example.org", Rtype::A)).0, "AUTH_FAILED");
+    world.settle();
+    assert_eq!(world.told("www.example.org", Rtype::A), Some(SetResult::Absent { deleted: true }));
+}

@@ -72,7 +72,7 @@ impl Zone {
         let count = keys.difference(&self.guard.consented).count();
         let ours =
             self.marks.keys().filter(|key| matches!(self.held.get(key), Some(Held::Content(_)))).count();
-        let is_many = count > FEW && count * 100 > ours * SHARE;
+        let is_many = at.class.is_shared && count > FEW && count * 100 > ours * SHARE;
         self.guard.gathering = None;
         self.guard.passed = !is_many;
         self.guard.held = if is_many { keys } else { BTreeSet::new() };

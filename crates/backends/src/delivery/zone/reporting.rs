@@ -123,6 +123,9 @@ impl Zone {
                 self.tell(&name, rtype, result);
             }
         }
+        for (zone, origin) in &mut self.origins {
+            origin.fail_leaving(zone, trouble, exhausted, &mut self.reports);
+        }
     }
 
     /// The wanted types at a name that do not stand, or were not read back.
