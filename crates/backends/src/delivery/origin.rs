@@ -1,6 +1,6 @@
 //! One of our zones: what is wanted in it, and what of ours may have to leave.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dns::{Name, Rtype};
 
@@ -117,6 +117,11 @@ impl Origin {
             self.told_leaving = Told::Nothing;
         }
         self.known.insert(known.key, known.domain);
+    }
+
+    /// The names at which something is wanted or to leave.
+    pub(super) fn names(&self) -> BTreeSet<Name> {
+        self.nodes.keys().chain(self.leaving.keys().map(|key| &key.name)).cloned().collect()
     }
 
     /// The keys at a name whose leaving is to be reported.

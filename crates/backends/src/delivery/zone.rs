@@ -24,7 +24,7 @@ use std::time::Duration;
 use dns::{Name, Rtype};
 
 use super::backoff::{Backoff, Moment};
-use super::origin::Origin;
+use super::origin::{Origin, Wanted};
 use super::task::{Job, Outcome};
 use super::{Known, Node, Report, Settings, Trouble, Written};
 use crate::{Entry, Failure, NewZone, Reading, SetKey, marks};
@@ -140,16 +140,28 @@ impl Zone {
             let types = [Rtype::SOA, Rtype::NS];
             self.adopted.extend(types.map(|rtype| SetKey { name: origin.clone(), rtype }));
         }
+        let mut names = content.names();
+        names.insert(origin.clone());
+        names.extend(content.known.keys().map(|key| key.name.clone()));
         self.origins.insert(origin, content);
-        self.work_out_all(at);
+        names.iter().for_each(|name| self.work_out(name, at));
+    }
+
+    /// The origins that a name lies in, the innermost first.
+    fn origins_of<'a>(&'a self, name: &'a Name) -> impl Iterator<Item = (&'a Name, &'a Origin)> {
+        name.suffix_keys().filter_map(|key| self.origins.get_key_value(key))
+    }
+
+    /// What is wanted at a name, the innermost origin's first.
+    fn wanted_at<'a>(&'a self, name: &'a Name) -> impl Iterator<Item = &'a Wanted> {
+        self.origins_of(name).filter_map(move |(_, origin)| origin.nodes.get(name))
     }
 
     /// Gives its origins back, with the memory of what is ours.
     pub(super) fn dissolve(mut self) -> BTreeMap<Name, Origin> {
         for key in self.marks.claims() {
-            let origin =
-                self.origins.range_mut(..=key.name.clone()).rev().find(|(name, _)| key.name.is_in(name));
-            if let Some((_, origin)) = origin {
+            let home = key.name.suffixes().find(|name| self.origins.contains_key(name));
+            if let Some(origin) = home.and_then(|name| self.origins.get_mut(&name)) {
                 origin.known.entry(key).or_insert(None);
             }
         }
@@ -199,15 +211,9 @@ impl Zone {
 
     /// Works out anew what every name needs that could need anything.
     pub(super) fn work_out_all(&mut self, at: At<'_>) {
-        let wanted = self.origins.values().flat_map(|origin| origin.nodes.keys());
-        let leaving = self.origins.values().flat_map(|origin| origin.leaving.keys().map(|key| &key.name));
-        let names: BTreeSet<Name> = wanted
-            .chain(leaving)
-            .chain(self.marks.names())
-            .chain(self.active.keys())
-            .chain(self.origins.keys())
-            .cloned()
-            .collect();
+        let mut names: BTreeSet<Name> = self.origins.values().flat_map(Origin::names).collect();
+        let others = self.marks.names().chain(self.active.keys()).chain(self.origins.keys());
+        names.extend(others.cloned());
         for name in &names {
             self.work_out(name, at);
         }

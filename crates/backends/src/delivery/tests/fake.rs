@@ -41,6 +41,7 @@ pub(super) struct Nature {
     /// Whether it makes a change only where things are as the change says.
     pub(super) compares: bool,
     pub(super) has_revision: bool,
+    pub(super) is_shared: bool,
 }
 
 pub(super) struct Fake {
@@ -289,6 +290,10 @@ impl State {
 impl Provider for Fake {
     fn reading(&self) -> Reading {
         self.nature.reading
+    }
+
+    fn is_shared(&self) -> bool {
+        self.nature.is_shared
     }
 
     fn batch_size(&self) -> usize {

@@ -771,3 +771,16 @@ fn what_is_to_leave_is_told_when_the_server_is_in_trouble() {
     world.settle();
     assert_eq!(world.told("www.example.org", Rtype::A), Some(SetResult::Absent { deleted: true }));
 }
+
+#[test]
+fn where_nobody_else_writes_no_share_is_too_large() {
+    let mut world = World::new(super::fake::Nature { is_shared: false, ..World::of_zones().fake.nature });
+    let sets: Vec<RecordSet> = (0..30).map(|n| a(&format!("h{n}"), n)).collect();
+    world.want(ZONE, &sets);
+    world.order(Order::Complete);
+    world.settle();
+    (0..30).for_each(|n| world.change(ZONE, &format!("h{n}.{ZONE}"), &[]));
+    world.settle();
+    assert!(sets.iter().all(|set| !world.stands(ZONE, set)));
+    assert!(!world.reports.iter().any(|report| matches!(report, Report::Held(_))));
+}

@@ -57,6 +57,7 @@ impl Simulation {
             batch_size: 1 + chance.below(4),
             compares: chance.one_in(2) && reading == Reading::Zones,
             has_revision: !chance.one_in(3),
+            is_shared: true,
         };
         let world = World::new(nature);
         let mut simulation = Simulation { world, chance, wanted: Wanted::new(), known: BTreeSet::new() };

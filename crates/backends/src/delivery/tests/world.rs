@@ -76,12 +76,24 @@ impl World {
 
     /// A provider that is read by zones, compares and has a revision.
     pub(super) fn of_zones() -> World {
-        World::new(Nature { reading: Reading::Zones, batch_size: 100, compares: true, has_revision: true })
+        World::new(Nature {
+            reading: Reading::Zones,
+            batch_size: 100,
+            compares: true,
+            has_revision: true,
+            is_shared: true,
+        })
     }
 
     /// A provider that is read by sets.
     pub(super) fn of_sets() -> World {
-        World::new(Nature { reading: Reading::Sets, batch_size: 10, compares: false, has_revision: false })
+        World::new(Nature {
+            reading: Reading::Sets,
+            batch_size: 10,
+            compares: false,
+            has_revision: false,
+            is_shared: true,
+        })
     }
 
     fn connect(&mut self) {

@@ -61,9 +61,10 @@ impl Zone {
 
     /// All types at a name that could decide anything.
     fn types_of_interest(&self, name: &Name) -> BTreeSet<Rtype> {
-        let nodes = self.origins.values().filter_map(|origin| origin.nodes.get(name));
-        let wanted = nodes.flat_map(|wanted| wanted.sets.iter().map(|set| set.entry.set.rtype));
-        let leaving = self.origins.values().flat_map(|origin| origin.leaving_at(name)).map(|key| key.rtype);
+        let wanted =
+            self.wanted_at(name).flat_map(|wanted| wanted.sets.iter().map(|set| set.entry.set.rtype));
+        let leaving =
+            self.origins_of(name).flat_map(|(_, origin)| origin.leaving_at(name)).map(|key| key.rtype);
         let mut types: BTreeSet<Rtype> = wanted.chain(leaving).collect();
         types.extend(self.marks.types(name));
         if self.turn.reads_zones() {
@@ -78,7 +79,7 @@ impl Zone {
 
     /// The domain that a set is told relative to.
     fn domain(&self, key: &SetKey) -> Option<Name> {
-        self.origins.values().find_map(|origin| {
+        self.origins_of(&key.name).find_map(|(_, origin)| {
             let wanted = origin.nodes.get(&key.name).and_then(|wanted| wanted.set(key.rtype));
             let wanted = wanted.and_then(|set| set.entry.domain.clone());
             let known = || origin.known.get(key).cloned().flatten();
@@ -145,9 +146,9 @@ impl Zone {
         if let Some(before) = before.filter(|before| entry.properties.is_empty() && before.set == entry.set) {
             entry.properties.clone_from(&before.properties);
         }
-        let nodes = self.origins.values().filter_map(|origin| origin.nodes.get(&key.name));
-        let wanted = nodes.filter_map(|wanted| wanted.set(key.rtype)).map(|set| &set.entry.set);
-        if let Some(same) = wanted.into_iter().find(|wanted| **wanted == entry.set) {
+        let mut wanted =
+            self.wanted_at(&key.name).filter_map(|wanted| wanted.set(key.rtype)).map(|set| &set.entry.set);
+        if let Some(same) = wanted.find(|wanted| **wanted == entry.set) {
             entry.set = same.clone();
         }
         entry.domain = self.domain(&key);

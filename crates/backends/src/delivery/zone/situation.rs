@@ -173,10 +173,8 @@ impl Zone {
     /// What is wanted at a name, the innermost origin's first; each type once.
     fn wishes(&self, name: &Name, marked: &BTreeSet<Rtype>) -> Vec<Wish> {
         let mut entries: Vec<(Entry, bool)> = Vec::new();
-        for (_, origin) in self.origins.iter().rev().filter(|(origin, _)| name.is_in(origin)) {
-            let sets = origin.nodes.get(name).into_iter().flat_map(|wanted| &wanted.sets);
-            entries.extend(sets.map(|set| (set.entry.clone(), true)));
-        }
+        let sets = self.wanted_at(name).flat_map(|wanted| &wanted.sets);
+        entries.extend(sets.map(|set| (set.entry.clone(), true)));
         entries.extend(self.apex(name, marked).into_iter().map(|entry| (entry, false)));
         let mut seen = BTreeSet::new();
         entries.retain(|(entry, _)| seen.insert(entry.set.rtype));
@@ -224,8 +222,7 @@ impl Zone {
     }
 
     fn kept(&self, name: &Name) -> BTreeSet<Rtype> {
-        let nodes = self.origins.values().filter_map(|origin| origin.nodes.get(name));
-        nodes.flat_map(|wanted| wanted.kept.iter().copied()).collect()
+        self.wanted_at(name).flat_map(|wanted| wanted.kept.iter().copied()).collect()
     }
 
     /// Whether exactly this stands there.
