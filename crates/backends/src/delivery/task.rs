@@ -34,6 +34,8 @@ pub(super) enum Job {
 pub(super) enum Purpose {
     /// To know it after our own writes.
     Remember,
+    /// To know which state a reading of the zone shows at least.
+    BeforeReading,
     /// To know before writing whether somebody else wrote meanwhile.
     BeforeWriting,
     /// To know whether somebody else wrote meanwhile.

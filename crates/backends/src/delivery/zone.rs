@@ -243,7 +243,7 @@ impl Zone {
             }
             (Job::Write(writing), Outcome::Written(results)) => self.was_written(writing, results, at),
             (Job::Settle, Outcome::Settled(result)) => {
-                self.turn.unsettled = result.is_err();
+                self.turn.settled(&result);
                 result.err()
             }
             _ => Some(Failure::Unreadable),

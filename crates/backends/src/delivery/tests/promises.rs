@@ -99,6 +99,7 @@ fn thousands_of_sets_cost_two_requests_for_each_full_batch() {
     let others: Vec<&Call> = calls.iter().filter(|call| !matches!(call, Call::Write(_))).collect();
     let expected = [
         &Call::Open(name(ZONE)),
+        &Call::Revision,
         &Call::ReadZone,
         &Call::ReadZone,
         &Call::ReadZone,
@@ -783,4 +784,17 @@ fn where_nobody_else_writes_no_share_is_too_large() {
     world.settle();
     assert!(sets.iter().all(|set| !world.stands(ZONE, set)));
     assert!(!world.reports.iter().any(|report| matches!(report, Report::Held(_))));
+}
+
+#[test]
+fn what_somebody_writes_while_a_zone_is_read_is_found_by_the_next_look() {
+    let mut world = delivered(&[a("www", 1)]);
+    world.order(Order::Look);
+    let revision = world.next().unwrap();
+    world.perform(&revision, None);
+    let read = world.next().unwrap();
+    world.perform(&read, None);
+    world.fake.scribble(&name(ZONE), a("www", 66));
+    world.run(Duration::from_secs(700));
+    assert!(world.stands(ZONE, &a("www", 1)));
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use dns::{Name, RecordSet, Rtype};
 
 use super::super::{Known, Node, Order};
-use super::fake::{Fault, Nature, set};
+use super::fake::{Fault, Nature, leads_somewhere, set};
 use super::world::{OWNER, World, name, new_zone};
 use crate::marks::{Mark, corner};
 use crate::{Entry, Failure, Reading, SetKey};
@@ -136,7 +136,7 @@ impl Simulation {
         }
         let key = (name(zone), first.name.clone());
         self.world.order(Order::Nodes(vec![node(&key.0, &key.1, &sets)]));
-        if sets.is_empty() {
+        if sets.iter().all(|set| !leads_somewhere(set.rtype)) {
             self.world.fake.with(|state| state.precious.remove(&key));
         }
         self.remember(&key.0, &sets);
@@ -153,10 +153,14 @@ impl Simulation {
 
     /// What stands and is wanted must go on standing, in some form, while it is wanted.
     fn mark_precious(&mut self) {
-        for ((zone, at), _) in self.wanted.iter().filter(|(_, sets)| !sets.is_empty()) {
+        for ((zone, at), _) in
+            self.wanted.iter().filter(|(_, sets)| sets.iter().any(|set| leads_somewhere(set.rtype)))
+        {
             self.world.fake.with(|state| {
                 let sets = state.zones.get(zone);
-                if sets.is_some_and(|sets| sets.keys().any(|key| key.name == *at)) {
+                if sets
+                    .is_some_and(|sets| sets.keys().any(|key| key.name == *at && leads_somewhere(key.rtype)))
+                {
                     state.precious.insert((zone.clone(), at.clone()));
                 }
             });

@@ -109,7 +109,9 @@ impl Zone {
         self.adopt_bare_apex();
         let turn = &mut self.turn;
         (turn.must_read, turn.unread, turn.emptied, turn.moved) = (false, false, false, false);
-        turn.unremembered = true;
+        if let Some(revision) = turn.before_reading.take() {
+            (turn.revision, turn.unremembered) = (revision, false);
+        }
         turn.refresh(at.now);
         let names: Vec<Name> = self.active.keys().cloned().collect();
         names.iter().for_each(|name| self.was_read(name, at));
@@ -313,7 +315,12 @@ impl Zone {
                 self.turn.revision = revision;
                 self.turn.unremembered = false;
             }
-            Purpose::Drift => self.turn.must_read = !is_same,
+            Purpose::BeforeReading => self.turn.before_reading = Some(revision),
+            Purpose::Drift if is_same => {}
+            Purpose::Drift => {
+                self.turn.must_read = true;
+                self.turn.before_reading = Some(revision);
+            }
             Purpose::BeforeWriting => {
                 self.turn.refresh(at.now);
                 if !is_same {
