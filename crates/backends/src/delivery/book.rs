@@ -2,6 +2,9 @@
 //!
 //! Pure: moments, chance and outcomes are arguments.
 
+mod consent;
+mod opening;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +15,9 @@ use super::agenda::{Agenda, Place};
 use super::backoff::{Backoff, Moment};
 use super::origin::Origin;
 use super::task::{Job, Outcome, Task};
-use super::zone::{At, Class, Zone, patience};
+use super::zone::{At, Class, Zone, is_answer, patience};
 use super::{HeldDeletes, Known, Node, Order, Report, Settings, Trouble};
-use crate::{Failure, NewZone, OpenedZone, Provider, Reading, SetKey, marks};
+use crate::{Failure, NewZone, Provider, Reading, SetKey};
 
 /// So long nobody is asked again who had nothing to do although it was due.
 const IDLE: Duration = Duration::from_millis(100);
@@ -34,6 +37,8 @@ pub(super) struct Book {
     agenda: Agenda,
     /// Failures of the server as a whole.
     backoff: Backoff,
+    /// Whether the last answer was an odd one.
+    in_doubt: bool,
     opening: BTreeSet<Name>,
     under_way: usize,
     reports: Vec<Report>,
@@ -62,6 +67,7 @@ impl Book {
             adopted: BTreeSet::new(),
             agenda: Agenda::default(),
             backoff: Backoff::default(),
+            in_doubt: false,
             opening: BTreeSet::new(),
             under_way: 0,
             reports: Vec::new(),
@@ -260,76 +266,6 @@ impl Book {
         }
     }
 
-    /// Turns to a new provider, as soon as nothing is under way at the old one.
-    fn change_provider(&mut self, now: Moment) {
-        if self.under_way > 0 {
-            return;
-        }
-        let Some(provider) = self.next_provider.take() else { return };
-        let names: Vec<Name> = self.zones.keys().cloned().collect();
-        names.iter().for_each(|name| self.dissolve(name, now));
-        if let Ok(provider) = &provider {
-            self.class.reading = provider.reading();
-            self.class.batch_size = provider.batch_size();
-            self.class.is_shared = provider.is_shared();
-        }
-        self.backoff = Backoff::default();
-        self.origins.values_mut().for_each(|origin| origin.backoff = Backoff::default());
-        self.provider = Some(provider);
-        self.touch_origins(now);
-        self.tell_missing_provider();
-    }
-
-    fn touch_origins(&mut self, now: Moment) {
-        let places: Vec<Place> = self.origins.keys().cloned().map(Place::Origin).collect();
-        places.iter().for_each(|place| self.touch(place, now));
-    }
-
-    /// Where there is no way to the server, everything that is wanted has failed.
-    fn tell_missing_provider(&mut self) {
-        if let Some(Err(trouble)) = self.provider.clone() {
-            for (zone, origin) in &mut self.origins {
-                origin.fail(zone, &trouble, false, &mut self.reports);
-            }
-            self.reach(Err(trouble));
-        }
-    }
-
-    /// Takes in whether a zone for an origin was found.
-    fn opened(&mut self, name: &Name, outcome: Outcome, now: Moment, jitter: f64) -> Option<Failure> {
-        self.opening.remove(name);
-        match outcome {
-            Outcome::Opened(Ok(opened)) if name.is_in(&opened.origin) => self.settle_in(name, opened, now),
-            Outcome::Opened(Err(failure)) => return self.not_opened(name, failure, now, jitter),
-            _ => return self.not_opened(name, Failure::Unreadable, now, jitter),
-        }
-        None
-    }
-
-    fn settle_in(&mut self, name: &Name, opened: OpenedZone, now: Moment) {
-        let Some(origin) = self.origins.remove(name) else { return };
-        let at = At { class: &self.class, now, jitter: 0.5 };
-        let home = opened.origin;
-        let zone = self.zones.entry(home.clone()).or_insert_with(|| Zone::new(home.clone(), at));
-        zone.take(name.clone(), origin, opened.made, at);
-        for (_, key) in self.adopted.iter().filter(|(zone, _)| zone == name) {
-            zone.adopt(key.clone(), at);
-        }
-        self.homes.insert(name.clone(), home.clone());
-        self.touch(&Place::Zone(home), now);
-    }
-
-    /// An origin without a zone waits alone, unless the server as a whole is in trouble.
-    fn not_opened(&mut self, name: &Name, failure: Failure, now: Moment, jitter: f64) -> Option<Failure> {
-        let retry = &self.class.settings.retry;
-        if let Some(origin) = self.origins.get_mut(name) {
-            origin.backoff.fail(retry, now, jitter, patience(&failure));
-            let exhausted = origin.backoff.is_exhausted(retry);
-            origin.fail(name, &Trouble::from(&failure), exhausted, &mut self.reports);
-        }
-        Some(failure)
-    }
-
     fn zone_did(
         &mut self,
         name: &Name,
@@ -339,45 +275,29 @@ impl Book {
         jitter: f64,
     ) -> Option<Failure> {
         let at = At { class: &self.class, now, jitter };
-        let failure = self.zones.get_mut(name)?.done(job, outcome, at);
-        if failure == Some(Failure::NoZone) {
+        let zone = self.zones.get_mut(name)?;
+        let failure = zone.done(job, outcome, at)?;
+        zone.tell_own_trouble(&failure, at);
+        if failure == Failure::NoZone {
             self.reopen(name, now, jitter);
         }
-        failure
-    }
-
-    /// The provider no longer has a zone: its origins are to be found or made again.
-    fn reopen(&mut self, name: &Name, now: Moment, jitter: f64) {
-        let origins: Vec<Name> =
-            self.zones.get(name).map(|zone| zone.origins.keys().cloned().collect()).unwrap_or_default();
-        self.dissolve(name, now);
-        for origin in origins {
-            let retry = &self.class.settings.retry;
-            if let Some(content) = self.origins.get_mut(&origin) {
-                content.backoff.fail_softly(retry, now, jitter);
-            }
-            self.touch(&Place::Origin(origin), now);
-        }
-    }
-
-    fn dissolve(&mut self, name: &Name, now: Moment) {
-        let Some(mut zone) = self.zones.remove(name) else { return };
-        self.reports.append(&mut zone.reports);
-        self.touch(&Place::Zone(name.clone()), now);
-        for (name, origin) in zone.dissolve() {
-            self.homes.remove(&name);
-            self.origins.insert(name, origin);
-        }
+        Some(failure)
     }
 
     /// Learns from a request how the server as a whole is.
+    ///
+    /// A single odd answer among good ones is the business of the zone that got it.
     fn judge(&mut self, failure: Option<Failure>, now: Moment, jitter: f64) {
         let of_server =
             failure.filter(|failure| *failure != Failure::NoZone && !failure.is_about_the_record());
         let Some(failure) = of_server else {
             self.backoff = Backoff::default();
+            self.in_doubt = false;
             return self.reach(Ok(()));
         };
+        if is_answer(&failure) && !std::mem::replace(&mut self.in_doubt, true) {
+            return;
+        }
         let retry = &self.class.settings.retry;
         self.backoff.fail(retry, now, jitter, patience(&failure));
         let exhausted = self.backoff.is_exhausted(retry);
@@ -417,40 +337,6 @@ impl Book {
                 act(zone, at);
             }
             self.touch(&Place::Zone(name), now);
-        }
-    }
-
-    /// Tells which deletions wait for consent, or lets them go where it was given.
-    fn review(&mut self, now: Moment) {
-        if self.holding.is_empty() && self.held.is_none() {
-            return;
-        }
-        let held = self.held_deletes();
-        if held
-            .as_ref()
-            .is_some_and(|held| self.class.settings.allow_mass_delete.as_ref() == Some(&held.hash))
-        {
-            return self.consent(now);
-        }
-        if held != self.held {
-            self.held.clone_from(&held);
-            self.reports.push(Report::Held(held));
-        }
-    }
-
-    fn held_deletes(&self) -> Option<HeldDeletes> {
-        let zones = self.holding.iter().filter_map(|name| self.zones.get(name));
-        let held = zones.flat_map(|zone| zone.guard.held.iter().map(move |key| (&zone.name, key)));
-        let keys: Vec<String> =
-            held.map(|(zone, key)| format!("{zone} {} {}\n", key.name, key.rtype)).collect();
-        (!keys.is_empty())
-            .then(|| HeldDeletes { count: keys.len(), hash: marks::hex(keys.concat().as_bytes(), 8) })
-    }
-
-    fn consent(&mut self, now: Moment) {
-        self.each_zone(now, |zone, at| zone.guard.consent(at.now));
-        if self.held.take().is_some() {
-            self.reports.push(Report::Held(None));
         }
     }
 }

@@ -31,6 +31,7 @@ use crate::{Entry, Failure, NewZone, Reading, SetKey, marks};
 use guard::Guard;
 use held::{Held, Marks};
 use situation::Stage;
+pub(super) use writing::is_answer;
 
 /// What all zones of a class have in common.
 #[derive(Debug)]

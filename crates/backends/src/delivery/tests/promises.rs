@@ -798,3 +798,31 @@ fn what_somebody_writes_while_a_zone_is_read_is_found_by_the_next_look() {
     world.run(Duration::from_secs(700));
     assert!(world.stands(ZONE, &a("www", 1)));
 }
+
+#[test]
+fn promise_22_a_zone_that_cannot_be_read_delays_no_other() {
+    let mut world = delivered(&[a("www", 1)]);
+    world.want("bad.example", &[set("www.bad.example", Rtype::A, "192.0.2.1")]);
+    let end = world.now + Duration::from_secs(300);
+    let mut changes = 0;
+    while world.now < end {
+        let Some(task) = world.next() else {
+            world.now = world.book.wake().unwrap_or(end).max(world.now + Duration::from_millis(1));
+            continue;
+        };
+        let is_bad = format!("{:?}", task.place).contains("Zone(bad.example");
+        world.perform(&task, is_bad.then_some(Fault::Before(Failure::Server(500))));
+        if is_bad {
+            changes += 1;
+            world.change(ZONE, "www.example.org", &[a("www", 1 + changes % 200)]);
+            let before = world.now;
+            while let Some(task) = world.next() {
+                world.perform(&task, None);
+            }
+            assert!(world.stands(ZONE, &a("www", 1 + changes % 200)), "after {changes} failures");
+            assert_eq!(world.now, before);
+        }
+    }
+    assert!(changes > 3, "{changes}");
+    assert_eq!(failed(world.told("www.bad.example", Rtype::A)), ("SERVER_ERROR", true));
+}

@@ -6,7 +6,7 @@ use super::super::{Report, SetResult, Trouble};
 use super::held::Held;
 use super::situation::{Fate, Situation};
 use super::{At, Zone};
-use crate::SetKey;
+use crate::{Failure, SetKey};
 
 impl Zone {
     /// Tells what stands, what is in the way and what is gone.
@@ -110,6 +110,12 @@ impl Zone {
             self.reports.push(Report::Set { zone, key: key.clone(), result: result.clone() });
         }
         self.tell(name, rtype, result);
+    }
+
+    /// Tells everything that is not as wanted what is the matter with the zone as a whole.
+    pub(in super::super) fn tell_own_trouble(&mut self, failure: &Failure, at: At<'_>) {
+        let exhausted = self.backoff.is_exhausted(&at.class.settings.retry);
+        self.tell_trouble(&Trouble::from(failure), exhausted);
     }
 
     /// Tells everything that is not as wanted that the server, or the zone, is in trouble.

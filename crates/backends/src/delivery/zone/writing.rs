@@ -229,7 +229,7 @@ impl Zone {
 }
 
 /// Whether the server answered, so that a smaller request may fare better.
-pub(super) fn is_answer(failure: &Failure) -> bool {
+pub(in super::super) fn is_answer(failure: &Failure) -> bool {
     matches!(failure, Failure::Server(_) | Failure::Unreadable | Failure::TooLarge | Failure::Endless)
 }
 
