@@ -56,6 +56,8 @@ pub(super) struct State {
     pub(super) foreign: BTreeSet<(Name, SetKey)>,
     pub(super) refused: BTreeSet<Name>,
     pub(super) refused_types: BTreeSet<Rtype>,
+    /// Whether it takes settings and does not tell them.
+    pub(super) keeps_settings_to_itself: bool,
     /// Names that cannot be read one by one.
     pub(super) unreadable: BTreeSet<Name>,
     pub(super) fault: Option<Fault>,
@@ -227,6 +229,13 @@ impl State {
         batch.changes.iter().enumerate().map(change).collect()
     }
 
+    fn told(&self, entry: &Entry) -> Entry {
+        match self.keeps_settings_to_itself {
+            true => Entry::from(entry.set.clone()),
+            false => entry.clone(),
+        }
+    }
+
     fn held(&self, zone: &Name, key: &SetKey) -> Option<&RecordSet> {
         self.zones.get(zone)?.get(key).map(|entry| &entry.set)
     }
@@ -338,7 +347,7 @@ impl Provider for Fake {
             }
             state.unread.retain(|(in_zone, _)| in_zone != zone);
             let sets = state.zones.get(zone).ok_or(Failure::NoZone)?;
-            Ok(sets.values().cloned().collect())
+            Ok(sets.values().map(|entry| state.told(entry)).collect())
         })
     }
 
@@ -355,7 +364,7 @@ impl Provider for Fake {
                 state.unread.remove(&(zone.clone(), key.clone()));
             }
             let sets = state.zones.get(zone).ok_or(Failure::NoZone)?;
-            Ok(keys.iter().map(|(key, _)| sets.get(key).cloned()).collect())
+            Ok(keys.iter().map(|(key, _)| sets.get(key).map(|entry| state.told(entry))).collect())
         })
     }
 

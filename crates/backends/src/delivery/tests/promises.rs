@@ -826,3 +826,43 @@ fn promise_22_a_zone_that_cannot_be_read_delays_no_other() {
     assert!(changes > 3, "{changes}");
     assert_eq!(failed(world.told("www.bad.example", Rtype::A)), ("SERVER_ERROR", true));
 }
+
+#[test]
+fn a_request_that_is_too_large_is_halved_without_a_wait() {
+    let sets: Vec<RecordSet> = (0..40).map(|n| a(&format!("h{n}"), n)).collect();
+    let mut world = delivered(&[]);
+    world.want(ZONE, &sets);
+    while let Some(task) = world.next() {
+        let is_large = format!("{task:?}").matches("SetChange").count() > 10;
+        world.perform(&task, is_large.then_some(Fault::Before(Failure::TooLarge)));
+    }
+    assert!(sets.iter().all(|set| world.stands(ZONE, set)));
+    world.assert_no_breach();
+}
+
+#[test]
+fn settings_of_a_provider_are_written_once_whether_it_tells_them_or_not() {
+    for keeps_settings_to_itself in [false, true] {
+        let mut world = delivered(&[a("www", 1)]);
+        world.fake.with(|state| state.keeps_settings_to_itself = keeps_settings_to_itself);
+        let mut entry = crate::Entry::from(a("www", 1));
+        entry.properties.insert("proxied".to_owned(), "true".to_owned());
+        let node = super::super::Node {
+            zone: name(ZONE),
+            name: name("www.example.org"),
+            sets: vec![entry.clone()],
+            kept: vec![],
+        };
+        world.order(Order::Nodes(vec![node]));
+        world.settle();
+        assert_eq!(world.fake.sets(&name(ZONE))[&SetKey::of(&entry.set)], entry);
+        assert_eq!(world.fake.writes().len(), 1);
+        assert!(matches!(
+            world.told("www.example.org", Rtype::A),
+            Some(SetResult::Stands { written: Some(Written::Updated), .. })
+        ));
+        world.order(Order::Look);
+        world.run(Duration::from_secs(3600));
+        assert_eq!(world.fake.writes(), []);
+    }
+}
