@@ -93,6 +93,8 @@ struct Active {
     unread: BTreeMap<Rtype, Wrote>,
     /// What was deleted and read back as gone.
     deleted: BTreeSet<Rtype>,
+    /// What was told to stay until its replacement stands.
+    relied_on: BTreeSet<Rtype>,
     /// Failures of single sets.
     waits: BTreeMap<Rtype, Backoff>,
     /// Failures to read it.

@@ -866,3 +866,21 @@ fn settings_of_a_provider_are_written_once_whether_it_tells_them_or_not() {
         assert_eq!(world.fake.writes(), []);
     }
 }
+
+#[test]
+fn what_is_to_leave_stays_and_says_so_while_its_replacement_is_refused() {
+    let mut world = delivered(&[a("www", 1)]);
+    world.fake.with(|state| {
+        state.refused.insert(name("www.example.org"));
+        state.precious.insert((name(ZONE), name("www.example.org")));
+    });
+    world.change(ZONE, "www.example.org", &[cname("www", "lb.example.net")]);
+    world.settle();
+    assert!(world.stands(ZONE, &a("www", 1)));
+    assert_eq!(failed(world.told("www.example.org", Rtype::CNAME)).0, "INVALID");
+    assert_eq!(failed(world.told("www.example.org", Rtype::A)).0, "REPLACEMENT_PENDING");
+    world.fake.with(|state| state.refused.clear());
+    world.run(Duration::from_secs(61));
+    assert_eq!(world.told("www.example.org", Rtype::A), Some(SetResult::Absent { deleted: true }));
+    world.assert_no_breach();
+}

@@ -30,6 +30,23 @@ impl Zone {
         }
         if at.class.complete {
             self.tell_absent(name);
+            self.tell_relied_on(name, situation);
+        }
+    }
+
+    /// Tells what is to leave and cannot, because its replacement was refused or is blocked.
+    fn tell_relied_on(&mut self, name: &Name, situation: &Situation) {
+        let is_stuck = situation.puts.is_empty() && situation.unmarked.is_empty();
+        let Some(active) = self.active.get_mut(name).filter(|_| is_stuck) else { return };
+        let new: Vec<Rtype> =
+            situation.relied_on.iter().copied().filter(|rtype| active.relied_on.insert(*rtype)).collect();
+        let trouble = Trouble {
+            reason: "ServerError",
+            code: "REPLACEMENT_PENDING",
+            message: "it stays until what replaces it at this name stands".to_owned(),
+        };
+        for rtype in new {
+            self.tell_failed(name, rtype, &trouble, false);
         }
     }
 

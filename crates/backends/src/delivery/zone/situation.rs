@@ -59,6 +59,8 @@ pub(super) struct Situation {
     pub(super) clearing: Vec<Rtype>,
     /// Ours, not wanted, and to go once all that is wanted stands.
     pub(super) deletes: Vec<Rtype>,
+    /// Ours, not wanted, and to stay until what replaces them stands.
+    pub(super) relied_on: Vec<Rtype>,
     /// In our mark for nothing.
     pub(super) excess: Vec<Rtype>,
     /// Whether something stands there that has to be read first.
@@ -92,8 +94,8 @@ impl Zone {
         let disposable: Vec<Rtype> = ours.iter().copied().filter(unwanted).collect();
         self.plan_puts(&marked, &ours, &disposable, &mut situation, at);
         if at.class.complete {
-            situation.deletes =
-                disposable.into_iter().filter(|rtype| !self.is_relied_on(*rtype, &situation)).collect();
+            (situation.relied_on, situation.deletes) =
+                disposable.into_iter().partition(|rtype| self.is_relied_on(*rtype, &situation));
             situation.excess =
                 marked.iter().copied().filter(|rtype| !ours.contains(rtype) && unwanted(rtype)).collect();
         }
