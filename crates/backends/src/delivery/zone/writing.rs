@@ -17,6 +17,10 @@ impl Zone {
     pub(super) fn restore(&mut self, generation: u64) -> Job {
         let mut writing = self.empty_batch(What::Sets, generation);
         for entry in std::mem::take(&mut self.restoring) {
+            // Where ours is what we remember, this must not be forgotten, however the answer comes.
+            if !self.turn.reads_zones() {
+                self.marks.claim(&SetKey::of(&entry.set));
+            }
             self.add_set(&entry.set.name.clone(), entry.set.rtype, Some(entry), &mut writing);
         }
         Job::Write(writing)
