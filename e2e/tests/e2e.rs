@@ -38,6 +38,12 @@ mod lease;
 mod nameservers;
 #[path = "e2e/old_definitions.rs"]
 mod old_definitions;
+#[path = "e2e/powerdns_records.rs"]
+mod powerdns_records;
+#[path = "e2e/powerdns_world.rs"]
+mod powerdns_world;
+#[path = "e2e/powerdns_zones.rs"]
+mod powerdns_zones;
 #[path = "e2e/proxy.rs"]
 mod proxy;
 #[path = "e2e/publication.rs"]
