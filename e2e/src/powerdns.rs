@@ -87,6 +87,11 @@ impl PowerDns {
         self.process.id()
     }
 
+    /// Everything that it has printed.
+    pub fn output(&self) -> String {
+        self.process.output()
+    }
+
     /// Our client of it, which makes plain zones.
     pub fn provider(&self) -> Result<Powerdns> {
         self.provider_of(ZoneKind::Native, false)

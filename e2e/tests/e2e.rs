@@ -38,8 +38,14 @@ mod lease;
 mod nameservers;
 #[path = "e2e/old_definitions.rs"]
 mod old_definitions;
+#[path = "e2e/powerdns_faults.rs"]
+mod powerdns_faults;
+#[path = "e2e/powerdns_lua.rs"]
+mod powerdns_lua;
 #[path = "e2e/powerdns_records.rs"]
 mod powerdns_records;
+#[path = "e2e/powerdns_signed.rs"]
+mod powerdns_signed;
 #[path = "e2e/powerdns_world.rs"]
 mod powerdns_world;
 #[path = "e2e/powerdns_zones.rs"]
