@@ -32,7 +32,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use crate::transport::http::HttpClient;
 use crate::{Batch, Entry, Failure, NewZone, OpenedZone, Provider, Reading, Reply, SetKey};
 use api::Api;
-use reading::Facts;
+use reading::{Facts, Read};
 use zones::Zones;
 
 pub use api::Version;
@@ -71,6 +71,8 @@ struct Memory {
     serial: Option<u32>,
     /// How many record sets it had then.
     sets: usize,
+    /// Whether some records were switched off then.
+    has_disabled: bool,
     /// Record sets that are there and that we cannot read, so that nobody may write over them.
     opaque: Vec<SetKey>,
     /// Names came or went, and PowerDNS has not worked out the order of names since.
@@ -104,15 +106,31 @@ impl Powerdns {
     async fn read_all(&self, zone: &Name) -> Result<Vec<Entry>, Failure> {
         let memory = self.memory(zone);
         let mut memory = memory.lock().await;
-        let (facts, read) = self.api.zone(zone).await?;
+        let (facts, read) = match self.read_again(zone, &memory).await? {
+            Some(read) => read,
+            None => self.api.zone(zone).await?,
+        };
         memory.serial = facts.counts().then_some(facts.serial);
-        memory.sets = read.sets.len();
+        (memory.sets, memory.has_disabled) = (read.sets.len(), read.has_disabled);
         memory.opaque = read.opaque;
         // A predecessor may have died between its last write and the ordering.
         if memory.unordered && reading::needs_order(zone, &facts, &read.sets) {
             self.order(zone, &facts, &mut memory).await?;
         }
         Ok(read.sets.into_iter().map(Entry::from).collect())
+    }
+
+    /// Reads a zone in the cheap way, which does not tell what is switched off: where nothing was at the
+    /// last reading, and nobody but us has written since.
+    async fn read_again(&self, zone: &Name, memory: &Memory) -> Result<Option<(Facts, Read)>, Failure> {
+        if memory.serial.is_none() || memory.has_disabled {
+            return Ok(None);
+        }
+        let facts = self.api.facts(zone).await?;
+        if !facts.counts() || memory.serial != Some(facts.serial) {
+            return Ok(None);
+        }
+        Ok(self.api.export(zone).await?.map(|read| (facts, read)))
     }
 
     /// Has PowerDNS work out empty non-terminals and the order of names, unless it does so by itself.

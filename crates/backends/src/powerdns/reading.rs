@@ -1,6 +1,6 @@
 //! What PowerDNS says that it holds. Pure.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use dns::{MAX_TTL, Name, Rdata, RecordSet, Rtype};
 use serde::Deserialize;
@@ -61,6 +61,8 @@ struct Record {
 pub(super) struct Read {
     pub(super) sets: Vec<RecordSet>,
     pub(super) opaque: Vec<SetKey>,
+    /// Whether some records are switched off.
+    pub(super) has_disabled: bool,
 }
 
 impl Facts {
@@ -87,6 +89,7 @@ impl Listed {
 pub(super) fn read(rrsets: Vec<Rrset>) -> Read {
     let mut read = Read::default();
     for rrset in rrsets.into_iter().filter(|rrset| !rrset.records.is_empty()) {
+        read.has_disabled |= rrset.records.iter().any(|record| record.disabled);
         let (Ok(name), Some(rtype)) = (rrset.name.parse::<Name>(), content::rtype(&rrset.r#type)) else {
             continue;
         };
@@ -96,6 +99,25 @@ pub(super) fn read(rrsets: Vec<Rrset>) -> Read {
         }
     }
     read
+}
+
+/// Record sets out of an export: one record a line, in no order; none where a line is something else.
+pub(super) fn exported(text: &str) -> Option<Vec<Rrset>> {
+    let mut rrsets = BTreeMap::<(&str, &str), Rrset>::new();
+    for line in text.lines() {
+        let mut fields = line.splitn(5, '\t');
+        let (name, ttl) = (fields.next()?, fields.next()?.parse().ok()?);
+        let r#type = fields.nth(1)?;
+        let rrset = rrsets.entry((name, r#type)).or_insert_with(|| Rrset {
+            name: name.to_owned(),
+            r#type: r#type.to_owned(),
+            ttl,
+            records: Vec::with_capacity(1),
+        });
+        rrset.ttl = rrset.ttl.min(ttl);
+        rrset.records.push(Record { content: fields.next()?.to_owned(), disabled: false });
+    }
+    Some(rrsets.into_values().collect())
 }
 
 /// A record set that is switched off stands there, and is not what anybody wants: it gets a TTL that

@@ -56,7 +56,7 @@ impl Powerdns {
 
     /// Sends what may be sent, halving a piece around what is refused. The zone's serial after it, where
     /// that proves that nobody else wrote in between.
-    async fn send(&self, batch: &Batch, facts: &Facts, results: &mut Results) -> Option<u32> {
+    pub(super) async fn send(&self, batch: &Batch, facts: &Facts, results: &mut Results) -> Option<u32> {
         let sound: Vec<usize> = (0..results.len()).filter(|index| results[*index].is_ok()).collect();
         let (groups, failed) = request::groups(&batch.changes, sound.into_iter(), facts.serial);
         failed.into_iter().for_each(|(index, failure)| results[index] = Err(failure));
@@ -165,7 +165,7 @@ fn fail<'a>(pieces: impl Iterator<Item = &'a [Group]>, failure: &Failure, result
 
 /// The new serial, where it is the one that follows: 1 more, or the first of a new day. (That it went up
 /// by so much in the moment between look and write can only be the date.)
-fn next_serial(before: u32, after: u32) -> Option<u32> {
+pub(super) fn next_serial(before: u32, after: u32) -> Option<u32> {
     let step = after.wrapping_sub(before);
     let is_new_day = after % 100 == 1 && after > before && step > 50;
     (step == 1 || is_new_day).then_some(after)
