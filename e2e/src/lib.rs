@@ -24,6 +24,7 @@ mod process;
 mod program;
 mod proxy;
 mod up;
+mod update_server;
 mod usage;
 mod watcher;
 
@@ -45,5 +46,6 @@ pub use process::Process;
 pub use program::{call, fingerpost, run};
 pub use proxy::{Call, Fault, Hook, Proxy, Rule};
 pub use up::{Options, Up};
+pub use update_server::{KEYS, UpdateProgram, UpdateServer, key_secret};
 pub use usage::Usage;
 pub use watcher::{Expectation, Report, Watcher};
