@@ -78,14 +78,27 @@ fn of_every_type() -> Vec<RecordSet> {
         set("sub.example.org", "NS", 300, &["ns1.sub.example.org.", "ns2.example.net."]),
         set("ns1.sub.example.org", "A", 300, &["192.0.2.77"]),
         set("ptr.example.org", "PTR", 300, &["host.example.org."]),
-        set("caa.example.org", "CAA", 300, &["0 issue \"ca.example.net\"", "0 iodef \"mailto:noc@example.org\""]),
+        set(
+            "caa.example.org",
+            "CAA",
+            300,
+            &["0 issue \"ca.example.net\"", "0 iodef \"mailto:noc@example.org\""],
+        ),
         set("https.example.org", "HTTPS", 300, &["1 . alpn=h2,h3 ipv4hint=192.0.2.1"]),
-        set("_443._tcp.example.org", "TLSA", 300, &[
-            "3 1 1 d2abde240d7cd3ee6b4b28c54df034b97983a1d16e8a410e4561cb106618e971",
-        ]),
+        set(
+            "_443._tcp.example.org",
+            "TLSA",
+            300,
+            &["3 1 1 d2abde240d7cd3ee6b4b28c54df034b97983a1d16e8a410e4561cb106618e971"],
+        ),
         set("ds.example.org", "NAPTR", 300, &["100 10 \"u\" \"E2U+sip\" \"!^.*$!sip:info@example.org!\" ."]),
         set("*.wild.example.org", "A", 300, &["192.0.2.3"]),
-        set("ssh.example.org", "SSHFP", 300, &["4 2 123456789abcdef67890123456789abcdef67890123456789abcdef123456789"]),
+        set(
+            "ssh.example.org",
+            "SSHFP",
+            300,
+            &["4 2 123456789abcdef67890123456789abcdef67890123456789abcdef123456789"],
+        ),
         set("old.example.org", "DNAME", 300, &["new.example.net."]),
         set("unknown.example.org", "TYPE65280", 300, &["\\# 3 0a0b0c"]),
     ]

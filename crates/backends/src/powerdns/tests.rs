@@ -100,7 +100,12 @@ async fn a_url_or_key_that_cannot_be_is_refused_without_showing_it() {
 
 #[test]
 fn changes_of_a_name_go_together_and_what_goes_comes_first() {
-    let alias = RecordSet::new(name("a.example.org."), Rtype::CNAME, 60, vec![Rdata::name(Rtype::CNAME, &name("b."))]);
+    let alias = RecordSet::new(
+        name("a.example.org."),
+        Rtype::CNAME,
+        60,
+        vec![Rdata::name(Rtype::CNAME, &name("b."))],
+    );
     let goes = SetChange { key: SetKey::of(&alias), before: Some(Entry::from(alias)), after: None };
     let changes = [creation(&address("a.example.org.")), creation(&address("c.example.org.")), goes];
     let (groups, failed) = request::groups(&changes, 0..3, 1);
@@ -145,6 +150,10 @@ fn a_zone_is_named_in_a_path_as_powerdns_does(#[case] zone: &str, #[case] path: 
 #[case(2026111599, 2026111601, false)]
 #[case(8, 7, false)]
 #[case(7, 7, false)]
-fn only_the_next_serial_proves_that_nobody_wrote(#[case] before: u32, #[case] after: u32, #[case] proves: bool) {
+fn only_the_next_serial_proves_that_nobody_wrote(
+    #[case] before: u32,
+    #[case] after: u32,
+    #[case] proves: bool,
+) {
     assert_eq!(writing::next_serial(before, after), proves.then_some(after));
 }

@@ -9,11 +9,11 @@ use std::collections::HashMap;
 
 use dns::{Name, RecordSet, Rtype};
 
+use super::Rfc2136;
 use super::connection::Connection;
 use super::message::{self, Answer, Line, set_of};
 use super::rcode;
 use super::update::{Claim, prerequisites};
-use super::Rfc2136;
 use crate::{Failure, SetKey};
 
 /// How many questions are on their way at once.
@@ -121,10 +121,8 @@ async fn seeming(
 ) -> Result<Vec<Option<RecordSet>>, Failure> {
     let mut seeming = Vec::with_capacity(keys.len());
     for window in keys.chunks(WINDOW) {
-        let requests: Result<Vec<_>, _> = window
-            .iter()
-            .map(|key| message::query(connection.next_id(), &key.name, key.rtype))
-            .collect();
+        let requests: Result<Vec<_>, _> =
+            window.iter().map(|key| message::query(connection.next_id(), &key.name, key.rtype)).collect();
         for (answer, key) in connection.ask_all(requests?).await?.iter().zip(window) {
             if !matches!(answer.rcode, rcode::NOERROR | rcode::NXDOMAIN) {
                 return Err(rcode::failure(answer.rcode));

@@ -41,7 +41,13 @@ impl Rfc2136 {
     }
 
     /// Gives what is left the failure of the whole; of a refusal it finds out what it is about.
-    async fn failed(&self, batch: &Batch, mut results: Results, failure: Failure, left: Vec<usize>) -> Results {
+    async fn failed(
+        &self,
+        batch: &Batch,
+        mut results: Results,
+        failure: Failure,
+        left: Vec<usize>,
+    ) -> Results {
         let failure = match failure {
             Failure::Authentication => self.why_not(&batch.zone).await,
             failure => failure,
@@ -59,7 +65,8 @@ type Stopped = (Failure, Vec<usize>);
 impl<'a> Writing<'a> {
     async fn run(&mut self, batch: &'a Batch) -> Result<(), Stopped> {
         let units = update::units(batch);
-        let besides = self.guards.iter().flat_map(|claim| prerequisites(*claim)).map(|line| line.size()).sum();
+        let besides =
+            self.guards.iter().flat_map(|claim| prerequisites(*claim)).map(|line| line.size()).sum();
         let mut work = update::messages(&units, besides);
         work.reverse();
         let mut is_about_records = false;
