@@ -103,6 +103,14 @@ impl Powerdns {
         memories.entry(zone.clone()).or_default().clone()
     }
 
+    /// Where a zone has gone, the list of zones is no longer true.
+    async fn heed<T>(&self, result: Result<T, Failure>) -> Result<T, Failure> {
+        if matches!(result, Err(Failure::NoZone)) {
+            self.forget_zones().await;
+        }
+        result
+    }
+
     async fn read_all(&self, zone: &Name) -> Result<Vec<Entry>, Failure> {
         let memory = self.memory(zone);
         let mut memory = memory.lock().await;
@@ -179,13 +187,13 @@ impl Provider for Powerdns {
 
     fn revision<'a>(&'a self, zone: &'a Name) -> Reply<'a, Option<u64>> {
         Box::pin(async {
-            let facts = self.api.facts(zone).await?;
+            let facts = self.heed(self.api.facts(zone).await).await?;
             Ok(facts.counts().then_some(u64::from(facts.serial)))
         })
     }
 
     fn read_zone<'a>(&'a self, zone: &'a Name) -> Reply<'a, Vec<Entry>> {
-        Box::pin(self.read_all(zone))
+        Box::pin(async { self.heed(self.read_all(zone).await).await })
     }
 
     fn read_sets<'a>(
@@ -196,7 +204,8 @@ impl Provider for Powerdns {
         Box::pin(async {
             let memory = self.memory(zone);
             let memory = memory.lock().await;
-            let found = self.look(zone, keys.iter().map(|(key, _)| &key.name), memory.sets).await?;
+            let found = self.look(zone, keys.iter().map(|(key, _)| &key.name), memory.sets).await;
+            let found = self.heed(found).await?;
             Ok(keys.iter().map(|(key, _)| found.get(key).cloned().map(Entry::from)).collect())
         })
     }
@@ -206,6 +215,6 @@ impl Provider for Powerdns {
     }
 
     fn settle<'a>(&'a self, zone: &'a Name) -> Reply<'a, ()> {
-        Box::pin(self.settle_zone(zone))
+        Box::pin(async { self.heed(self.settle_zone(zone).await).await })
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use api::dnsclass::ZoneKind;
-use backends::{Failure, OpenedZone};
-use e2e::{PowerDns, Store, dig};
+use backends::{Failure, OpenedZone, Provider};
+use e2e::{PowerDns, Store, block_on, dig};
 
 use crate::powerdns_world::{a, batch, change, content, creations, name, open, serial, settle, write};
 
@@ -119,4 +119,7 @@ fn a_zone_that_is_gone_is_told_and_made_again() {
     assert_eq!(crate::powerdns_world::outcomes(&provider, &batch), [Err(Failure::NoZone)]);
     assert_eq!(open(&provider, "gone.test."), made("gone.test."));
     write(&provider, &batch);
+    server.send("DELETE", "/zones/gone.test.", "").unwrap();
+    assert_eq!(block_on(provider.read_zone(&name("gone.test."))).unwrap(), Err(Failure::NoZone));
+    assert_eq!(open(&provider, "gone.test."), made("gone.test."));
 }

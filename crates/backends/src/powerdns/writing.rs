@@ -25,10 +25,7 @@ impl Powerdns {
     pub(super) async fn write_batch(&self, batch: &Batch) -> Results {
         let memory = self.memory(&batch.zone);
         let mut memory = memory.lock().await;
-        let written = self.try_write(batch, &mut memory).await;
-        if written.as_ref().is_err_and(|failure| *failure == Failure::NoZone) {
-            self.forget_zones().await;
-        }
+        let written = self.heed(self.try_write(batch, &mut memory).await).await;
         written.unwrap_or_else(|failure| vec![Err(failure); batch.changes.len()])
     }
 
