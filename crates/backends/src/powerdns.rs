@@ -23,6 +23,7 @@ mod zones;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use ::api::dnsclass::{SecretText, ZoneKind};
 use dns::Name;
@@ -69,6 +70,8 @@ pub struct Powerdns {
 struct Memory {
     /// The zone's serial when all of it was last read, or after our own writes since.
     serial: Option<u32>,
+    /// What it was like after a write of ours, and when that was.
+    written: Option<(Facts, Instant)>,
     /// How many record sets it had then.
     sets: usize,
     /// Whether some records were switched off then.

@@ -1,6 +1,7 @@
 //! Changes on their way: look, send, and look again where somebody came in between.
 
 use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
 
 use dns::{Name, RecordSet};
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -17,6 +18,9 @@ const SETS_A_NAME: usize = 64;
 /// So few names are read one by one, however small the zone.
 const FEW: usize = 16;
 
+/// What a write of ours has proved is not asked for again so soon.
+const JUST_NOW: Duration = Duration::from_millis(100);
+
 const OPAQUE: &str = "a record stands there that cannot be read";
 
 type Results = Vec<Result<(), Failure>>;
@@ -30,7 +34,10 @@ impl Powerdns {
     }
 
     async fn try_write(&self, batch: &Batch, memory: &mut Memory) -> Result<Results, Failure> {
-        let facts = self.api.facts(&batch.zone).await?;
+        let facts = match memory.just_written() {
+            Some(facts) => facts,
+            None => self.api.facts(&batch.zone).await?,
+        };
         let is_as_read = facts.counts() && memory.serial == Some(facts.serial);
         let mut results = match is_as_read {
             true => vec![Ok(()); batch.changes.len()],
@@ -44,7 +51,7 @@ impl Powerdns {
         let last = self.send(batch, &facts, &mut results).await;
         self.note(batch, &facts, &results, memory);
         match last {
-            Some(serial) if is_as_read => memory.serial = Some(serial),
+            Some(serial) if is_as_read => memory.wrote(facts, serial),
             Some(_) => {}
             None => self.confirm(batch, memory.sets, &mut results).await?,
         }
@@ -121,6 +128,19 @@ impl Powerdns {
         let mut done = batch.changes.iter().zip(results).filter(|(_, result)| result.is_ok()).peekable();
         memory.untold |= done.peek().is_some();
         memory.unordered |= done.any(|(change, _)| facts.dnssec || bares_or_covers(&batch.zone, change));
+    }
+}
+
+impl Memory {
+    /// What the zone is like, where our own last write has only just told.
+    fn just_written(&mut self) -> Option<Facts> {
+        let (facts, at) = self.written.take()?;
+        (at.elapsed() < JUST_NOW && self.serial == Some(facts.serial)).then_some(facts)
+    }
+
+    fn wrote(&mut self, facts: Facts, serial: u32) {
+        self.serial = Some(serial);
+        self.written = Some((Facts { serial, ..facts }, Instant::now()));
     }
 }
 
