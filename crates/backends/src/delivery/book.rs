@@ -13,7 +13,7 @@ use super::backoff::{Backoff, Moment};
 use super::origin::Origin;
 use super::task::{Job, Outcome, Task};
 use super::zone::{At, Class, Zone, patience};
-use super::{HeldDeletes, Known, Node, Order, Report, SetResult, Settings, Trouble};
+use super::{HeldDeletes, Known, Node, Order, Report, Settings, Trouble};
 use crate::{Failure, NewZone, OpenedZone, Provider, Reading, SetKey, marks};
 
 /// So long nobody is asked again who had nothing to do although it was due.
@@ -39,13 +39,21 @@ pub(super) struct Book {
     reports: Vec<Report>,
     reached: Option<Result<(), Trouble>>,
     held: Option<HeldDeletes>,
+    /// Zones with deletions that wait for consent.
+    holding: BTreeSet<Name>,
 }
 
 impl Book {
     /// An empty one.
     pub(super) fn new(settings: Settings) -> Book {
         Book {
-            class: Class { settings, reading: Reading::Zones, batch_size: 1, complete: false },
+            class: Class {
+                settings,
+                reading: Reading::Zones,
+                batch_size: 1,
+                is_shared: true,
+                complete: false,
+            },
             provider: None,
             next_provider: None,
             origins: BTreeMap::new(),
@@ -59,6 +67,7 @@ impl Book {
             reports: Vec::new(),
             reached: None,
             held: None,
+            holding: BTreeSet::new(),
         }
     }
 
@@ -100,6 +109,9 @@ impl Book {
             let job = self.job(&place, now, generation, may_write);
             let due = self.due(&place, now).map(|due| if job.is_none() { due.max(now + IDLE) } else { due });
             self.agenda.set(place.clone(), due);
+            if let Place::Zone(name) = &place {
+                self.hear(name);
+            }
             if let Some(job) = job {
                 self.under_way += 1;
                 self.review(now);
@@ -154,12 +166,13 @@ impl Book {
     ) -> Option<Job> {
         match place {
             Place::Origin(name) => {
-                let facts = self.origins.get(name)?.facts.clone()?;
-                let may = !self.opening.contains(name) && may_write();
-                may.then(|| {
-                    self.opening.insert(name.clone());
-                    Job::Open(facts)
-                })
+                let origin = self.origins.get(name).filter(|_| !self.opening.contains(name))?;
+                let job = match &origin.facts {
+                    Some(facts) => may_write().then(|| Job::Open(facts.clone()))?,
+                    None => Job::Seek,
+                };
+                self.opening.insert(name.clone());
+                Some(job)
             }
             Place::Zone(name) => {
                 let at = At { class: &self.class, now, jitter: 0.5 };
@@ -172,37 +185,57 @@ impl Book {
         match place {
             Place::Origin(name) => {
                 let origin = self.origins.get(name).filter(|_| !self.opening.contains(name))?;
-                origin.facts.is_some().then(|| origin.backoff.until().max(now))
+                origin.is_of_interest(self.class.complete).then(|| origin.backoff.until().max(now))
             }
             Place::Zone(name) => self.zones.get(name)?.due(At { class: &self.class, now, jitter: 0.5 }),
         }
     }
 
+    /// Something happened at a place: takes what it tells, and sets when it is due.
     fn touch(&mut self, place: &Place, now: Moment) {
+        if let Place::Zone(name) = place {
+            self.hear(name);
+        }
         let due = self.due(place, now);
         self.agenda.set(place.clone(), due);
     }
 
+    fn hear(&mut self, name: &Name) {
+        let Some(zone) = self.zones.get_mut(name) else {
+            self.holding.remove(name);
+            return;
+        };
+        self.reports.append(&mut zone.reports);
+        match zone.holds_deletions() {
+            true => self.holding.insert(name.clone()),
+            false => self.holding.remove(name),
+        };
+    }
+
     fn put_zone(&mut self, zone: NewZone, now: Moment) {
         let name = zone.origin.clone();
-        if self.in_zone(&name, now, |home, at| home.put_facts(zone.clone(), at)) {
-            return;
+        if self.homes.contains_key(&name) {
+            return self.in_zone(&name, now, |home, at| home.put_facts(zone, at));
         }
         self.origins.entry(name.clone()).or_default().facts = Some(zone);
         self.touch(&Place::Origin(name), now);
     }
 
     fn put_node(&mut self, node: Node, now: Moment) {
-        let name = node.zone.clone();
-        if !self.in_zone(&name, now, |home, at| home.put_node(node.clone(), at)) {
-            self.origins.entry(name).or_default().put(node);
+        match self.homes.contains_key(&node.zone) {
+            true => self.in_zone(&node.zone.clone(), now, |home, at| home.put_node(node, at)),
+            false => self.origins.entry(node.zone.clone()).or_default().put(node),
         }
     }
 
     fn know(&mut self, known: Known, now: Moment) {
-        let name = known.zone.clone();
-        if !self.in_zone(&name, now, |home, at| home.know(known.clone(), at)) {
-            self.origins.entry(name).or_default().know(known);
+        match self.homes.contains_key(&known.zone) {
+            true => self.in_zone(&known.zone.clone(), now, |home, at| home.know(known, at)),
+            false => {
+                let place = Place::Origin(known.zone.clone());
+                self.origins.entry(known.zone.clone()).or_default().know(known);
+                self.touch(&place, now);
+            }
         }
     }
 
@@ -214,6 +247,7 @@ impl Book {
     fn complete(&mut self, now: Moment) {
         self.class.complete = true;
         self.each_zone(now, |zone, at| zone.work_out_all(at));
+        self.touch_origins(now);
     }
 
     /// Another owner has other marks, so that everything has to be read anew.
@@ -237,21 +271,26 @@ impl Book {
         if let Ok(provider) = &provider {
             self.class.reading = provider.reading();
             self.class.batch_size = provider.batch_size();
+            self.class.is_shared = provider.is_shared();
         }
         self.backoff = Backoff::default();
         self.origins.values_mut().for_each(|origin| origin.backoff = Backoff::default());
         self.provider = Some(provider);
+        self.touch_origins(now);
+        self.tell_missing_provider();
+    }
+
+    fn touch_origins(&mut self, now: Moment) {
         let places: Vec<Place> = self.origins.keys().cloned().map(Place::Origin).collect();
         places.iter().for_each(|place| self.touch(place, now));
-        self.tell_missing_provider();
     }
 
     /// Where there is no way to the server, everything that is wanted has failed.
     fn tell_missing_provider(&mut self) {
         if let Some(Err(trouble)) = self.provider.clone() {
-            self.origins
-                .iter_mut()
-                .for_each(|(zone, origin)| fail_all(zone, origin, &trouble, false, &mut self.reports));
+            for (zone, origin) in &mut self.origins {
+                origin.fail(zone, &trouble, false, &mut self.reports);
+            }
             self.reach(Err(trouble));
         }
     }
@@ -286,7 +325,7 @@ impl Book {
         if let Some(origin) = self.origins.get_mut(name) {
             origin.backoff.fail(retry, now, jitter, patience(&failure));
             let exhausted = origin.backoff.is_exhausted(retry);
-            fail_all(name, origin, &Trouble::from(&failure), exhausted, &mut self.reports);
+            origin.fail(name, &Trouble::from(&failure), exhausted, &mut self.reports);
         }
         Some(failure)
     }
@@ -343,9 +382,12 @@ impl Book {
         self.backoff.fail(retry, now, jitter, patience(&failure));
         let exhausted = self.backoff.is_exhausted(retry);
         let trouble = Trouble::from(&failure);
-        self.zones.values_mut().for_each(|zone| zone.tell_trouble(&trouble, exhausted));
+        for zone in self.zones.values_mut() {
+            zone.tell_trouble(&trouble, exhausted);
+            self.reports.append(&mut zone.reports);
+        }
         for (zone, origin) in &mut self.origins {
-            fail_all(zone, origin, &trouble, exhausted, &mut self.reports);
+            origin.fail(zone, &trouble, exhausted, &mut self.reports);
         }
         self.reach(Err(trouble));
     }
@@ -357,14 +399,14 @@ impl Book {
         }
     }
 
-    /// Does something to the zone in which an origin lies; says whether there is one.
-    fn in_zone(&mut self, origin: &Name, now: Moment, act: impl FnOnce(&mut Zone, At<'_>)) -> bool {
-        let Some(home) = self.homes.get(origin).cloned() else { return false };
+    /// Does something to the zone in which an origin lies, if there is one.
+    fn in_zone(&mut self, origin: &Name, now: Moment, act: impl FnOnce(&mut Zone, At<'_>)) {
+        let Some(home) = self.homes.get(origin).cloned() else { return };
         let at = At { class: &self.class, now, jitter: 0.5 };
-        let Some(zone) = self.zones.get_mut(&home) else { return false };
-        act(zone, at);
+        if let Some(zone) = self.zones.get_mut(&home) {
+            act(zone, at);
+        }
         self.touch(&Place::Zone(home), now);
-        true
     }
 
     fn each_zone(&mut self, now: Moment, act: impl Fn(&mut Zone, At<'_>)) {
@@ -378,11 +420,10 @@ impl Book {
         }
     }
 
-    /// Gathers what zones tell, and deletions that wait for consent.
+    /// Tells which deletions wait for consent, or lets them go where it was given.
     fn review(&mut self, now: Moment) {
-        for zone in self.zones.values_mut() {
-            self.reports.append(&mut zone.reports);
-            zone.review();
+        if self.holding.is_empty() && self.held.is_none() {
+            return;
         }
         let held = self.held_deletes();
         if held
@@ -398,13 +439,10 @@ impl Book {
     }
 
     fn held_deletes(&self) -> Option<HeldDeletes> {
-        let keys: Vec<String> = self
-            .zones
-            .values()
-            .flat_map(|zone| {
-                zone.guard.held.iter().map(|key| format!("{} {} {}\n", zone.name, key.name, key.rtype))
-            })
-            .collect();
+        let zones = self.holding.iter().filter_map(|name| self.zones.get(name));
+        let held = zones.flat_map(|zone| zone.guard.held.iter().map(move |key| (&zone.name, key)));
+        let keys: Vec<String> =
+            held.map(|(zone, key)| format!("{zone} {} {}\n", key.name, key.rtype)).collect();
         (!keys.is_empty())
             .then(|| HeldDeletes { count: keys.len(), hash: marks::hex(keys.concat().as_bytes(), 8) })
     }
@@ -413,19 +451,6 @@ impl Book {
         self.each_zone(now, |zone, at| zone.guard.consent(at.now));
         if self.held.take().is_some() {
             self.reports.push(Report::Held(None));
-        }
-    }
-}
-
-/// Tells a failure of everything that is wanted in an origin.
-fn fail_all(zone: &Name, origin: &mut Origin, trouble: &Trouble, exhausted: bool, reports: &mut Vec<Report>) {
-    let result = SetResult::Failed { trouble: trouble.clone(), exhausted };
-    for (name, wanted) in &mut origin.nodes {
-        for set in wanted.sets.iter_mut() {
-            let key = SetKey { name: name.clone(), rtype: set.entry.set.rtype };
-            if set.is_news(&result) {
-                reports.push(Report::Set { zone: zone.clone(), key, result: result.clone() });
-            }
         }
     }
 }

@@ -93,7 +93,7 @@ impl Running {
 /// A provider bounds its own requests; one task may be some of them. This ends what hangs in spite
 /// of that.
 fn longest(timeout: Duration) -> Duration {
-    timeout * 10 + Duration::from_secs(60)
+    timeout * 30
 }
 
 async fn sleep(start: Instant, wake: Option<Duration>) {

@@ -1,5 +1,4 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-mod bench;
 mod fake;
 mod promises;
 mod running;

@@ -2,7 +2,6 @@
 
 use dns::{Name, Rtype};
 
-use super::super::origin::Wanted;
 use super::super::{Report, SetResult, Trouble};
 use super::held::Held;
 use super::situation::{Fate, Situation};
@@ -56,11 +55,12 @@ impl Zone {
     fn tell_absent(&mut self, name: &Name) {
         let active = self.active.get(name);
         let mut gone = Vec::new();
-        for (origin, content) in &self.origins {
+        for (origin, content) in self.origins_of(name) {
             for key in content.leaving_at(name) {
                 let stands = self.held.get(&key).is_some_and(|held| *held != Held::Absent);
                 let unread = active.is_some_and(|active| active.unread.contains_key(&key.rtype));
-                if !unread && !(stands && self.is_ours(&key)) {
+                let may_stand = unread || (stands && self.is_ours(&key));
+                if !may_stand {
                     let deleted = active.is_some_and(|active| active.deleted.contains(&key.rtype));
                     gone.push((origin.clone(), key, deleted));
                 }
@@ -77,8 +77,9 @@ impl Zone {
 
     /// Tells a result to everybody who wants the set.
     fn tell(&mut self, name: &Name, rtype: Rtype, result: SetResult) {
-        for (zone, origin) in &mut self.origins {
-            let sets = origin.nodes.get_mut(name).map(|wanted: &mut Wanted| &mut wanted.sets);
+        for zone in name.suffixes() {
+            let wanted = self.origins.get_mut(&zone).and_then(|origin| origin.nodes.get_mut(name));
+            let sets = wanted.map(|wanted| &mut wanted.sets);
             for set in sets.into_iter().flatten().filter(|set| set.entry.set.rtype == rtype) {
                 if set.is_news(&result) {
                     let key = SetKey { name: name.clone(), rtype };
@@ -90,9 +91,11 @@ impl Zone {
 
     /// Tells that something stands, if it is what is still wanted.
     pub(super) fn tell_if_wanted(&mut self, name: &Name, rtype: Rtype, result: SetResult) {
-        let nodes = self.origins.values().filter_map(|origin| origin.nodes.get(name));
-        let mut wanted = nodes.filter_map(|wanted| wanted.set(rtype));
-        if wanted.any(|set| self.stands(&set.entry)) {
+        let is_wanted = {
+            let mut wanted = self.wanted_at(name).filter_map(|wanted| wanted.set(rtype));
+            wanted.any(|set| self.stands(&set.entry))
+        };
+        if is_wanted {
             self.tell(name, rtype, result);
         }
     }
@@ -101,11 +104,10 @@ impl Zone {
     pub(super) fn tell_failed(&mut self, name: &Name, rtype: Rtype, trouble: &Trouble, exhausted: bool) {
         let result = SetResult::Failed { trouble: trouble.clone(), exhausted };
         let key = SetKey { name: name.clone(), rtype };
-        for (zone, origin) in &self.origins {
-            if origin.leaving.contains_key(&key) {
-                let (zone, key) = (zone.clone(), key.clone());
-                self.reports.push(Report::Set { zone, key, result: result.clone() });
-            }
+        let leaving = self.origins_of(name).filter(|(_, origin)| origin.leaving.contains_key(&key));
+        let zones: Vec<Name> = leaving.map(|(zone, _)| zone.clone()).collect();
+        for zone in zones {
+            self.reports.push(Report::Set { zone, key: key.clone(), result: result.clone() });
         }
         self.tell(name, rtype, result);
     }
@@ -122,14 +124,16 @@ impl Zone {
                 self.tell(&name, rtype, result);
             }
         }
+        for (zone, origin) in &mut self.origins {
+            origin.fail_leaving(zone, trouble, exhausted, &mut self.reports);
+        }
     }
 
     /// The wanted types at a name that do not stand, or were not read back.
     fn not_standing(&self, name: &Name) -> Vec<Rtype> {
         let unread =
             |rtype: Rtype| self.active.get(name).is_some_and(|active| active.unread.contains_key(&rtype));
-        let nodes = self.origins.values().filter_map(|origin| origin.nodes.get(name));
-        let sets = nodes.flat_map(|wanted| &wanted.sets);
+        let sets = self.wanted_at(name).flat_map(|wanted| &wanted.sets);
         let missing = sets.filter(|set| unread(set.entry.set.rtype) || !self.stands(&set.entry));
         missing.map(|set| set.entry.set.rtype).collect()
     }
