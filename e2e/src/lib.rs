@@ -11,6 +11,7 @@ mod cluster;
 mod dig;
 mod dns_server;
 mod external_dns;
+mod external_dns_provider;
 mod fetch;
 mod folder;
 mod https;
@@ -32,6 +33,7 @@ pub use cluster::{Alone, Answer, Api, Cluster, Objects, Requests, Said, Server, 
 pub use dig::{Dig, dig};
 pub use dns_server::{DnsServer, Site};
 pub use external_dns::ExternalDns;
+pub use external_dns_provider::ExternalDnsProvider;
 pub use fetch::fetch;
 pub use folder::{Folder, example};
 pub use kill::{Kills, Scenario, Step};

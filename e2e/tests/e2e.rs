@@ -22,6 +22,8 @@ mod children;
 mod definitions;
 #[path = "e2e/documentation.rs"]
 mod documentation;
+#[path = "e2e/external_dns_webhook.rs"]
+mod external_dns_webhook;
 #[path = "e2e/faults.rs"]
 mod faults;
 #[path = "e2e/faults_reading.rs"]
@@ -52,5 +54,7 @@ mod servers;
 mod webhook;
 #[path = "e2e/world.rs"]
 mod world;
+#[path = "e2e/zone_files.rs"]
+mod zone_files;
 #[path = "e2e/zone_output.rs"]
 mod zone_output;

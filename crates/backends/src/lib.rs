@@ -9,10 +9,12 @@
 //! nothing to choose.
 
 pub mod embedded;
+pub mod external_dns_webhook;
 mod failure;
 mod provider;
 pub mod rfc2136;
 pub mod transport;
+mod unit;
 pub mod zone_file;
 
 pub use failure::Failure;

@@ -13,38 +13,14 @@ use dns::{Name, RecordSet, Rtype};
 use domain::base::iana::Class;
 
 use super::message::Line;
-use crate::{Batch, Failure, SetChange, SetKey};
+use crate::unit::Unit;
+use crate::{Failure, SetChange, SetKey};
 
 /// How much of a message is used: below 64 KiB by what header, zone and signature take.
 const MOST: usize = 64_000;
 
-/// Some changes that are made together or not at all, by their numbers in the batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unit<'a> {
-    pub(super) changes: Vec<(usize, &'a SetChange)>,
-}
-
 /// Something that must stand, or must not.
 pub(super) type Claim<'a> = (&'a SetKey, Option<&'a RecordSet>);
-
-/// The changes of a batch by what they belong to, in the order in which each begins.
-pub(super) fn units(batch: &Batch) -> Vec<Unit<'_>> {
-    let mut units: Vec<Unit<'_>> = Vec::new();
-    let mut places = std::collections::HashMap::new();
-    for (number, change) in batch.changes.iter().enumerate() {
-        let at = *places.entry(subject(&batch.zone, &change.key.name)).or_insert(units.len());
-        match units.get_mut(at) {
-            Some(unit) => unit.changes.push((number, change)),
-            None => units.push(Unit { changes: vec![(number, change)] }),
-        }
-    }
-    units
-}
-
-/// What a change belongs to.
-fn subject(_zone: &Name, name: &Name) -> Name {
-    name.clone()
-}
 
 /// Units that go into one message, message by message.
 pub(super) fn messages<'u, 'a>(units: &'u [Unit<'a>], besides: usize) -> Vec<&'u [Unit<'a>]> {
@@ -87,11 +63,6 @@ impl<'a> Unit<'a> {
         }
         going.extend(coming);
         Ok(going)
-    }
-
-    /// Whether its changes could be made one after another.
-    pub(super) fn is_divisible(&self) -> bool {
-        self.changes.len() > 1 && self.changes.iter().all(|(_, change)| change.key.rtype != Rtype::CNAME)
     }
 }
 

@@ -8,8 +8,9 @@ use dns::Name;
 
 use super::connection::Connection;
 use super::message::{self, Line};
-use super::update::{self, Claim, Unit, after, before, prerequisites};
+use super::update::{self, Claim, after, before, prerequisites};
 use super::{Rfc2136, rcode};
+use crate::unit::{Unit, numbers, units};
 use crate::{Batch, Failure};
 
 type Results = Vec<Result<(), Failure>>;
@@ -58,7 +59,7 @@ type Stopped = (Failure, Vec<usize>);
 
 impl<'a> Writing<'a> {
     async fn run(&mut self, batch: &'a Batch) -> Result<(), Stopped> {
-        let units = update::units(batch);
+        let units = units(batch);
         let besides = self.guards.iter().flat_map(|claim| prerequisites(*claim)).map(|line| line.size()).sum();
         let mut work = update::messages(&units, besides);
         work.reverse();
@@ -139,8 +140,4 @@ impl<'a> Writing<'a> {
     fn note(&mut self, units: &[Unit<'a>], result: &Result<(), Failure>) {
         numbers([units]).into_iter().for_each(|number| self.results[number] = result.clone());
     }
-}
-
-fn numbers<'u, 'a: 'u>(units: impl IntoIterator<Item = &'u [Unit<'a>]>) -> Vec<usize> {
-    units.into_iter().flatten().flat_map(|unit| unit.changes.iter().map(|(number, _)| *number)).collect()
 }
