@@ -1,6 +1,5 @@
 //! The client of ExternalDNS's webhook protocol on the real ExternalDNS.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -106,4 +105,60 @@ async fn round_trip(provider: &ExternalDnsProvider) {
 async fn the_in_memory_provider_is_written_read_back_changed_and_emptied() {
     let provider = ExternalDnsProvider::in_memory(&["example.org"]).unwrap();
     round_trip(&provider).await;
+}
+
+#[tokio::test]
+async fn powerdns_through_external_dns_is_written_read_back_changed_and_emptied() {
+    let powerdns = PowerDns::start().unwrap();
+    powerdns.make_zone("example.org").unwrap();
+    let provider = ExternalDnsProvider::powerdns(&powerdns).unwrap();
+    round_trip(&provider).await;
+
+    let client = client(&provider);
+    assert_eq!(client.open_zone(&new_zone("elsewhere.net")).await, Err(Failure::NoZone));
+    let outside = set("www.elsewhere.net", "A", 300, &["192.0.2.1"]);
+    let www = set("www.example.org", "A", 300, &["192.0.2.1"]);
+    let results = write(&client, vec![change(None, Some(&outside)), change(None, Some(&www))]).await;
+    assert_eq!(results, [Err(Failure::Refused("OUTSIDE_DOMAIN_FILTER")), Ok(())]);
+    assert_eq!(ask(powerdns.dns(), "www.example.org").unwrap().records, ["A 192.0.2.1"]);
+
+    // One record that PowerDNS does not take (it stands beside a CNAME) is found among many.
+    let alias = set("alias.example.org", "CNAME", 300, &["elsewhere.example.net."]);
+    assert_eq!(write(&client, vec![change(None, Some(&alias))]).await, [Ok(())]);
+    let poison = set("alias.example.org", "TXT", 300, &["\"beside\""]);
+    let mut sets: Vec<RecordSet> =
+        (0..20).map(|number| set(&format!("n{number}.example.org"), "A", 300, &["192.0.2.7"])).collect();
+    sets.insert(7, poison);
+    let results = write(&client, sets.iter().map(|set| change(None, Some(set))).collect()).await;
+    let refused: Vec<usize> = (0..results.len()).filter(|at| results[*at].is_err()).collect();
+    assert_eq!(refused, [7], "{results:?}");
+    assert_eq!(results[7], Err(Failure::Refused("PROVIDER_REFUSED")));
+    assert_eq!(held(&client).await.len(), 22);
+
+    // A CNAME becomes addresses and the other way round, which this provider cannot do at once.
+    let addresses = set("alias.example.org", "A", 300, &["192.0.2.8"]);
+    let results = write(&client, vec![change(None, Some(&addresses)), change(Some(&alias), None)]).await;
+    assert_eq!(results, [Ok(()), Ok(())], "{}", provider.output());
+    assert_eq!(ask(powerdns.dns(), "alias.example.org").unwrap().records, ["A 192.0.2.8"]);
+    let results = write(&client, vec![change(None, Some(&alias)), change(Some(&addresses), None)]).await;
+    assert_eq!(results, [Ok(()), Ok(())], "{}", provider.output());
+    assert_eq!(held(&client).await.iter().filter(|set| set.name == alias.name).collect::<Vec<_>>(), [&alias]);
+}
+
+#[tokio::test]
+async fn a_provider_that_is_away_is_not_one_that_is_empty() {
+    let powerdns = PowerDns::start().unwrap();
+    powerdns.make_zone("example.org").unwrap();
+    let mut provider = ExternalDnsProvider::powerdns(&powerdns).unwrap();
+    let client = client(&provider);
+    let www = set("www.example.org", "A", 300, &["192.0.2.1"]);
+    assert_eq!(write(&client, vec![change(None, Some(&www))]).await, [Ok(())]);
+    // PowerDNS behind it is gone: its filter then says everything, and its records say 500.
+    drop(powerdns);
+    let results = write(&client, vec![change(Some(&www), None)]).await;
+    assert_eq!(results, [Err(Failure::Server(500))]);
+    assert_eq!(client.read_zone(&name("example.org")).await, Err(Failure::Server(500)));
+    provider.process().kill().unwrap();
+    assert_eq!(client.health().await, Err(Failure::Unreachable));
+    assert_eq!(client.read_zone(&name("example.org")).await, Err(Failure::Unreachable));
 }
