@@ -60,7 +60,8 @@ impl fmt::Debug for ExternalDnsWebhook {
 impl ExternalDnsWebhook {
     /// The provider at a URL; nothing is sent yet.
     pub fn new(url: String, client: HttpClient) -> Result<ExternalDnsWebhook, Failure> {
-        const WRONG: Failure = Failure::Unsupported("the provider's URL must be http:// or https:// and a host");
+        const WRONG: Failure =
+            Failure::Unsupported("the provider's URL must be http:// or https:// and a host");
         let parsed: Uri = url.parse().map_err(|_| WRONG)?;
         let is_web = matches!(parsed.scheme_str(), Some("http" | "https")) && parsed.host().is_some();
         match is_web && parsed.query().is_none() {

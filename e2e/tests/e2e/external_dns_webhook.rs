@@ -58,12 +58,25 @@ fn of_every_type() -> Vec<RecordSet> {
         set("_sip._tcp.example.org", "SRV", 300, &["1 2 5060 sip.example.org."]),
         set("sub.example.org", "NS", 300, &["ns2.example.net."]),
         set("caa.example.org", "CAA", 300, &["0 issue \"ca.example.net\""]),
-        set("naptr.example.org", "NAPTR", 300, &["100 10 \"u\" \"E2U+sip\" \"!^.*$!sip:info@example.org!\" ."]),
-        set("text.example.org", "TXT", 300, &["\"with \\\"quotes\\\" and ; semicolon\" \"second\"", "\"plain\""]),
+        set(
+            "naptr.example.org",
+            "NAPTR",
+            300,
+            &["100 10 \"u\" \"E2U+sip\" \"!^.*$!sip:info@example.org!\" ."],
+        ),
+        set(
+            "text.example.org",
+            "TXT",
+            300,
+            &["\"with \\\"quotes\\\" and ; semicolon\" \"second\"", "\"plain\""],
+        ),
         set("*.wild.example.org", "A", 300, &["192.0.2.3"]),
-        set("0a1b2c3d4e.00112233._fingerpost.example.org", "TXT", 300, &[
-            "\"v=fingerpost1 owner=test generation=1 name=a.example.org types=A,AAAA\"",
-        ]),
+        set(
+            "0a1b2c3d4e.00112233._fingerpost.example.org",
+            "TXT",
+            300,
+            &["\"v=fingerpost1 owner=test generation=1 name=a.example.org types=A,AAAA\""],
+        ),
     ];
     sets.sort_by(|a, b| (&a.name, a.rtype).cmp(&(&b.name, b.rtype)));
     sets

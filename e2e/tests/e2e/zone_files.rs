@@ -55,7 +55,8 @@ async fn bind_accepts_an_exported_zone_and_knot_answers_from_it() {
 
     let path = folder.path().join("example.org.zone");
     let checked =
-        call("named-checkzone", "bind9-utils", &["-i", "full", "example.org", path.to_str().unwrap()]).unwrap();
+        call("named-checkzone", "bind9-utils", &["-i", "full", "example.org", path.to_str().unwrap()])
+            .unwrap();
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
 
     let mut server = UpdateServer::start_in(UpdateProgram::Knot, folder, &["example.org"]).unwrap();

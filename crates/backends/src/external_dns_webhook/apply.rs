@@ -21,8 +21,8 @@ use super::{ExternalDnsWebhook, failure, json};
 use crate::unit::{Unit, numbers, units};
 use crate::{Batch, Entry, Failure, SetChange, SetKey};
 
-/// After so many tries without any success the provider itself is taken to have failed.
-const PATIENCE: usize = 16;
+/// After so many server errors without any success the provider itself is taken to have failed.
+const PATIENCE: usize = 64;
 
 const REFUSED: Failure = Failure::Refused("PROVIDER_REFUSED");
 
@@ -44,7 +44,7 @@ struct Applying<'a> {
     batch: &'a Batch,
     results: Results,
     has_landed: bool,
-    vain: usize,
+    errors: usize,
 }
 
 impl ExternalDnsWebhook {
@@ -52,7 +52,7 @@ impl ExternalDnsWebhook {
     pub(super) async fn make(&self, batch: &Batch) -> Results {
         // What nobody comes to has not been made.
         let results = batch.changes.iter().map(|_| Err(Failure::Unreachable)).collect();
-        let mut applying = Applying { provider: self, batch, results, has_landed: false, vain: 0 };
+        let mut applying = Applying { provider: self, batch, results, has_landed: false, errors: 0 };
         applying.run().await;
         let has_landed = applying.has_landed;
         let is_about_it = |failure: &Failure| has_landed && matches!(failure, Failure::Server(_));
@@ -68,7 +68,8 @@ impl<'a> Applying<'a> {
             Err(failure) => return self.note(0..self.batch.changes.len(), &Err(failure)),
         };
         let units = units(self.batch);
-        let is_for = |unit: &&Unit<'_>| unit.changes.iter().all(|(_, change)| filter.matches(&change.key.name));
+        let is_for =
+            |unit: &&Unit<'_>| unit.changes.iter().all(|(_, change)| filter.matches(&change.key.name));
         let (inside, outside): (Vec<Unit<'_>>, Vec<Unit<'_>>) =
             units.into_iter().partition(|unit| is_for(&unit));
         self.note(numbers([outside.as_slice()]), &Err(Failure::Refused("OUTSIDE_DOMAIN_FILTER")));
@@ -82,8 +83,8 @@ impl<'a> Applying<'a> {
                 continue;
             }
             let Err(failure) = self.attempt(units, Part::Whole).await else { continue };
-            self.vain += 1;
-            if !is_divided(&failure) || self.vain > PATIENCE {
+            self.errors += usize::from(matches!(failure, Failure::Server(_)));
+            if !is_divided(&failure) || (self.errors > PATIENCE && !self.has_landed) {
                 return self.note(numbers(work.into_iter().chain([units])), &Err(failure));
             }
             match units {
@@ -141,7 +142,8 @@ impl<'a> Applying<'a> {
             self.note(changes.iter().map(|(number, _)| *number), &Err(Failure::Changed));
             return Ok(());
         }
-        let meanings = self.provider.adjusted(changes.iter().filter_map(|(_, change)| change.after.as_ref())).await?;
+        let meanings =
+            self.provider.adjusted(changes.iter().filter_map(|(_, change)| change.after.as_ref())).await?;
         let mut open = Vec::new();
         let mut told = Changes::default();
         for (number, change) in changes {
@@ -157,7 +159,6 @@ impl<'a> Applying<'a> {
         if !told.is_empty() {
             self.provider.apply(&told).await?;
             self.has_landed = true;
-            self.vain = 0;
         }
         self.note(open, &Ok(()));
         self.provider.meanings().extend(meanings);
@@ -218,7 +219,10 @@ enum Judged {
 impl Changes {
     fn add(&mut self, change: &SetChange, held: &Held, meanings: &HashMap<SetKey, Meaning>, part: Part) {
         let old = held.endpoints(&change.key).to_vec();
-        let new = meanings.get(&change.key).filter(|_| change.after.is_some()).map(|meaning| meaning.adjusted.clone());
+        let new = meanings
+            .get(&change.key)
+            .filter(|_| change.after.is_some())
+            .map(|meaning| meaning.adjusted.clone());
         match new {
             None => self.delete.extend(old),
             Some(_) if part == Part::Deletions => (),

@@ -52,7 +52,8 @@ impl Endpoint {
     /// A record set as an endpoint.
     pub(super) fn of(entry: &Entry) -> Endpoint {
         let set = &entry.set;
-        let property = |(name, value): (&String, &String)| Property { name: name.clone(), value: value.clone() };
+        let property =
+            |(name, value): (&String, &String)| Property { name: name.clone(), value: value.clone() };
         Endpoint {
             dns_name: set.name.undotted(),
             targets: set.data.iter().map(target).collect(),
@@ -70,7 +71,10 @@ impl Endpoint {
     }
 
     pub(super) fn properties(&self) -> BTreeMap<String, String> {
-        self.provider_specific.iter().map(|property| (property.name.clone(), property.value.clone())).collect()
+        self.provider_specific
+            .iter()
+            .map(|property| (property.name.clone(), property.value.clone()))
+            .collect()
     }
 
     fn data(&self, rtype: Rtype) -> Option<Vec<Rdata>> {

@@ -66,7 +66,9 @@ impl Held {
 /// Whether an endpoint that was read is one that was written: what the provider does not tell (a TTL, a
 /// setting) does not differ.
 pub(super) fn is_as_told(read: &Endpoint, written: &Endpoint) -> bool {
-    let (Some(key), true) = (written.key(), read.set_identifier == written.set_identifier) else { return false };
+    let (Some(key), true) = (written.key(), read.set_identifier == written.set_identifier) else {
+        return false;
+    };
     let data = |endpoint| set_of(&key, &[endpoint]).map(|set| set.data);
     let same_ttl = match (ttl(read.record_ttl), ttl(written.record_ttl)) {
         (Some(read), Some(written)) => read == written,

@@ -30,10 +30,9 @@ impl<'a> Connection<'a> {
         key: Option<&'a Key>,
         timeout: Duration,
     ) -> Result<Connection<'a>, Failure> {
-        let stream = within(timeout, async {
-            TcpStream::connect(addresses).await.map_err(|_| Failure::Unreachable)
-        })
-        .await?;
+        let stream =
+            within(timeout, async { TcpStream::connect(addresses).await.map_err(|_| Failure::Unreachable) })
+                .await?;
         stream.set_nodelay(true).map_err(|_| Failure::Unreachable)?;
         Ok(Connection { stream, key, timeout, last_id: 0 })
     }

@@ -13,6 +13,9 @@ use super::{Rfc2136, rcode};
 use crate::unit::{Unit, numbers, units};
 use crate::{Batch, Failure};
 
+/// So many messages are tried while not one of them lands, as with a key that may write nothing.
+const PATIENCE: usize = 256;
+
 type Results = Vec<Result<(), Failure>>;
 
 /// A batch on its way.
@@ -42,7 +45,13 @@ impl Rfc2136 {
     }
 
     /// Gives what is left the failure of the whole; of a refusal it finds out what it is about.
-    async fn failed(&self, batch: &Batch, mut results: Results, failure: Failure, left: Vec<usize>) -> Results {
+    async fn failed(
+        &self,
+        batch: &Batch,
+        mut results: Results,
+        failure: Failure,
+        left: Vec<usize>,
+    ) -> Results {
         let failure = match failure {
             Failure::Authentication => self.why_not(&batch.zone).await,
             failure => failure,
@@ -60,17 +69,20 @@ type Stopped = (Failure, Vec<usize>);
 impl<'a> Writing<'a> {
     async fn run(&mut self, batch: &'a Batch) -> Result<(), Stopped> {
         let units = units(batch);
-        let besides = self.guards.iter().flat_map(|claim| prerequisites(*claim)).map(|line| line.size()).sum();
+        let besides =
+            self.guards.iter().flat_map(|claim| prerequisites(*claim)).map(|line| line.size()).sum();
         let mut work = update::messages(&units, besides);
         work.reverse();
-        let mut is_about_records = false;
+        let (mut is_about_records, mut has_landed, mut tries) = (false, false, 0);
         while let Some(units) = work.pop() {
             let Err(failure) = self.send(units).await else {
                 self.note(units, &Ok(()));
+                has_landed = true;
                 continue;
             };
+            tries += 1;
             let stop = |failure| (failure, numbers(work.iter().copied().chain([units])));
-            if !rcode::is_an_answer(&failure) {
+            if !rcode::is_an_answer(&failure) || (tries > PATIENCE && !has_landed) {
                 return Err(stop(failure));
             }
             if !is_about_records {
