@@ -41,10 +41,10 @@ impl Held {
     /// A record set; where it is what the provider made of ours, ours.
     pub(super) fn entry(&self, key: &SetKey, meanings: &Meanings) -> Option<Entry> {
         let endpoints = self.endpoints(key);
-        if let (Some(meaning), [endpoint]) = (meanings.get(key), endpoints) {
-            if is_as_told(endpoint, &meaning.adjusted) {
-                return Some(meaning.wanted.clone());
-            }
+        if let (Some(meaning), [endpoint]) = (meanings.get(key), endpoints)
+            && is_as_told(endpoint, &meaning.adjusted)
+        {
+            return Some(meaning.wanted.clone());
         }
         let endpoints: Vec<&Endpoint> = endpoints.iter().collect();
         let set: RecordSet = set_of(key, &endpoints)?;
