@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::endpoint::Endpoint;
 use super::held::{Held, Meaning, is_as_told};
 use super::{ExternalDnsWebhook, failure, json};
-use crate::unit::{Unit, numbers, units};
+use crate::unit::{Claim, Unit, numbers, units};
 use crate::{Batch, Entry, Failure, SetChange, SetKey};
 
 /// After so many server errors without any success the provider itself is taken to have failed.
@@ -41,7 +41,7 @@ struct Changes {
 /// A batch on its way.
 struct Applying<'a> {
     provider: &'a ExternalDnsWebhook,
-    batch: &'a Batch,
+    guards: Vec<Claim<'a>>,
     results: Results,
     has_landed: bool,
     errors: usize,
@@ -52,8 +52,9 @@ impl ExternalDnsWebhook {
     pub(super) async fn make(&self, batch: &Batch) -> Results {
         // What nobody comes to has not been made.
         let results = batch.changes.iter().map(|_| Err(Failure::Unreachable)).collect();
-        let mut applying = Applying { provider: self, batch, results, has_landed: false, errors: 0 };
-        applying.run().await;
+        let (units, guards) = units(batch);
+        let mut applying = Applying { provider: self, guards, results, has_landed: false, errors: 0 };
+        applying.run(units).await;
         let has_landed = applying.has_landed;
         let is_about_it = |failure: &Failure| has_landed && matches!(failure, Failure::Server(_));
         let named = |failure| if is_about_it(&failure) { REFUSED } else { failure };
@@ -62,16 +63,14 @@ impl ExternalDnsWebhook {
 }
 
 impl<'a> Applying<'a> {
-    async fn run(&mut self) {
+    async fn run(&mut self, units: Vec<Unit<'a>>) {
         let filter = match self.provider.negotiate().await {
             Ok(filter) => filter,
-            Err(failure) => return self.note(0..self.batch.changes.len(), &Err(failure)),
+            Err(failure) => return self.note(numbers([units.as_slice()]), &Err(failure)),
         };
-        let units = units(self.batch);
         let is_for =
-            |unit: &&Unit<'_>| unit.changes.iter().all(|(_, change)| filter.matches(&change.key.name));
-        let (inside, outside): (Vec<Unit<'_>>, Vec<Unit<'_>>) =
-            units.into_iter().partition(|unit| is_for(&unit));
+            |unit: &Unit<'_>| unit.changes.iter().all(|(_, change)| filter.matches(&change.key.name));
+        let (inside, outside): (Vec<_>, Vec<_>) = units.into_iter().partition(is_for);
         self.note(numbers([outside.as_slice()]), &Err(Failure::Refused("OUTSIDE_DOMAIN_FILTER")));
         self.try_all(&inside).await;
     }
@@ -102,7 +101,7 @@ impl<'a> Applying<'a> {
     /// The changes of a unit one after another, in their order.
     async fn make_apart(&mut self, unit: &Unit<'a>) {
         for change in &unit.changes {
-            let alone = [Unit { changes: vec![*change] }];
+            let alone = [Unit { changes: vec![*change], guards: unit.guards.clone() }];
             if let Err(failure) = self.attempt(&alone, Part::Whole).await {
                 self.note([change.0], &Err(failure));
             }
@@ -137,13 +136,14 @@ impl<'a> Applying<'a> {
     /// One try at some units. What is done, or cannot be, is noted; an error is about all the rest.
     async fn attempt(&mut self, units: &[Unit<'a>], part: Part) -> Result<(), Failure> {
         let held = self.provider.records().await?;
-        let changes: Vec<(usize, &SetChange)> = units.iter().flat_map(|unit| unit.changes.clone()).collect();
-        if !self.guards_hold(&held) {
-            self.note(changes.iter().map(|(number, _)| *number), &Err(Failure::Changed));
-            return Ok(());
+        let (sound, unsound): (Vec<&Unit<'a>>, Vec<&Unit<'a>>) =
+            units.iter().partition(|unit| self.stand(&self.guards, &held) && self.stand(&unit.guards, &held));
+        for unit in unsound {
+            self.note(numbers([std::slice::from_ref(unit)]), &Err(Failure::Changed));
         }
-        let meanings =
-            self.provider.adjusted(changes.iter().filter_map(|(_, change)| change.after.as_ref())).await?;
+        let changes: Vec<(usize, &SetChange)> = sound.iter().flat_map(|unit| unit.changes.clone()).collect();
+        let wanted = changes.iter().filter_map(|(_, change)| change.after.as_ref());
+        let meanings = self.provider.adjusted(wanted).await?;
         let mut open = Vec::new();
         let mut told = Changes::default();
         for (number, change) in changes {
@@ -165,10 +165,10 @@ impl<'a> Applying<'a> {
         Ok(())
     }
 
-    fn guards_hold(&self, held: &Held) -> bool {
+    fn stand(&self, guards: &[Claim<'_>], held: &Held) -> bool {
         let known = self.provider.meanings();
         let stands = |key: &SetKey| held.entry(key, &known).map(|entry| entry.set);
-        self.batch.guards.iter().all(|(key, set)| stands(key) == *set)
+        guards.iter().all(|(key, set)| stands(key).as_ref() == *set)
     }
 
     fn judge(&self, change: &SetChange, held: &Held, meanings: &HashMap<SetKey, Meaning>) -> Judged {

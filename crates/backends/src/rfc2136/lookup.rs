@@ -13,7 +13,8 @@ use super::Rfc2136;
 use super::connection::Connection;
 use super::message::{self, Answer, Line, set_of};
 use super::rcode;
-use super::update::{Claim, prerequisites};
+use super::update::prerequisites;
+use crate::unit::Claim;
 use crate::{Failure, SetKey};
 
 /// How many questions are on their way at once.

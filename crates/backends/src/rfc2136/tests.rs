@@ -182,7 +182,7 @@ fn an_update_reads_the_same_to_another_decoder() {
     let old = set("www.example.org", "A", &["192.0.2.1"]);
     let new = set("www.example.org", "CNAME", &["elsewhere.example.net."]);
     let batch = batch(vec![change(None, Some(&new)), change(Some(&old), None)]);
-    let [unit] = &units(&batch)[..] else { panic!("one name is one unit") };
+    let [unit] = &units(&batch).0[..] else { panic!("one name is one unit") };
     let lines: Vec<Line<'_>> = unit.claims().flat_map(prerequisites).collect();
     let operations = unit.operations(&batch.zone).unwrap();
     let request = message::update(7, &batch.zone, &lines, &operations).unwrap();
@@ -217,7 +217,7 @@ fn the_apex_gets_new_name_servers_before_old_ones_go() {
     let old = set("example.org", "NS", &["a.example.net.", "b.example.net."]);
     let new = set("example.org", "NS", &["b.example.net.", "c.example.net."]);
     let batch = batch(vec![change(Some(&old), Some(&new))]);
-    let units = units(&batch);
+    let units = units(&batch).0;
     let lines = units[0].operations(&batch.zone).unwrap();
     let shown: Vec<String> = lines
         .iter()
@@ -272,7 +272,7 @@ proptest! {
             [change(None, Some(&set(&owner, "TXT", &data))), change(Some(&set(&owner, "A", &["192.0.2.1"])), None)]
         };
         let batch = batch(sizes.iter().enumerate().flat_map(of_name).collect());
-        let units = units(&batch);
+        let units = units(&batch).0;
         prop_assert_eq!(units.len(), sizes.len());
         let messages = update::messages(&units, 0);
         prop_assert_eq!(messages.concat(), units.clone());

@@ -4,13 +4,13 @@
 //! Before that an update that changes nothing tells whether it is about the records at all: a key that
 //! may not write, a zone that is gone or a guard that does not hold would fail every half.
 
-use dns::Name;
+use dns::{Name, Rtype};
 
 use super::connection::Connection;
 use super::message::{self, Line};
-use super::update::{self, Claim, after, before, prerequisites};
+use super::update::{self, after, before, claims_size, prerequisites};
 use super::{Rfc2136, rcode};
-use crate::unit::{Unit, numbers, units};
+use crate::unit::{Claim, Unit, numbers, units};
 use crate::{Batch, Failure};
 
 /// So many messages are tried while not one of them lands, as with a key that may write nothing.
@@ -34,11 +34,11 @@ impl Rfc2136 {
             Ok(connection) => connection,
             Err(failure) => return fail(failure),
         };
-        let guards = batch.guards.iter().map(|(key, set)| (key, set.as_ref())).collect();
+        let (units, guards) = units(batch);
         // What nobody comes to has not been made.
         let results = fail(Failure::Unreachable);
         let mut writing = Writing { connection, zone: &batch.zone, guards, results };
-        match writing.run(batch).await {
+        match writing.run(&units).await {
             Ok(()) => writing.results,
             Err((failure, left)) => self.failed(batch, writing.results, failure, left).await,
         }
@@ -67,11 +67,8 @@ impl Rfc2136 {
 type Stopped = (Failure, Vec<usize>);
 
 impl<'a> Writing<'a> {
-    async fn run(&mut self, batch: &'a Batch) -> Result<(), Stopped> {
-        let units = units(batch);
-        let besides =
-            self.guards.iter().flat_map(|claim| prerequisites(*claim)).map(|line| line.size()).sum();
-        let mut work = update::messages(&units, besides);
+    async fn run(&mut self, units: &[Unit<'a>]) -> Result<(), Stopped> {
+        let mut work = update::messages(units, claims_size(&self.guards));
         work.reverse();
         let (mut is_about_records, mut has_landed, mut tries) = (false, false, 0);
         while let Some(units) = work.pop() {
@@ -115,12 +112,13 @@ impl<'a> Writing<'a> {
     async fn make_apart(&mut self, unit: &Unit<'a>) -> Result<(), Failure> {
         for (at, &(number, change)) in unit.changes.iter().enumerate() {
             let others = unit.changes.iter().enumerate().filter(|(other, _)| *other != at);
+            let others = others.filter(|(_, (_, change))| change.key.rtype != Rtype::SOA);
             let claims = others.map(|(_, (other, change))| {
                 let is_made = self.results[*other].is_ok();
                 (&change.key, if is_made { after(change) } else { before(change) })
             });
             let all = self.guards.iter().copied().chain(claims).collect::<Vec<_>>();
-            let alone = Unit { changes: vec![(number, change)] };
+            let alone = Unit { changes: vec![(number, change)], guards: unit.guards.clone() };
             let result = self.send_with(std::slice::from_ref(&alone), &all).await;
             if let Some(failure) = result.as_ref().err().filter(|failure| !rcode::is_an_answer(failure)) {
                 return Err(failure.clone());
