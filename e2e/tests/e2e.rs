@@ -20,6 +20,8 @@ mod chart_roles;
 mod children;
 #[path = "e2e/definitions.rs"]
 mod definitions;
+#[path = "e2e/deliveries.rs"]
+mod deliveries;
 #[path = "e2e/documentation.rs"]
 mod documentation;
 #[path = "e2e/external_dns_webhook.rs"]
