@@ -48,13 +48,15 @@ struct Applying<'a> {
 }
 
 impl ExternalDnsWebhook {
-    /// Makes changes, and tells how each fared.
+    /// Makes changes, and tells how each fared. All of it takes no longer than one request may: whoever
+    /// lets us write counts on that.
     pub(super) async fn make(&self, batch: &Batch) -> Results {
         // What nobody comes to has not been made.
-        let results = batch.changes.iter().map(|_| Err(Failure::Unreachable)).collect();
+        let results = batch.changes.iter().map(|_| Err(Failure::TimedOut)).collect();
         let (units, guards) = units(batch);
         let mut applying = Applying { provider: self, guards, results, has_landed: false, errors: 0 };
-        applying.run(units).await;
+        // What is noted until then stays.
+        let _ = tokio::time::timeout(self.client.timeout(), applying.run(units)).await;
         let has_landed = applying.has_landed;
         let is_about_it = |failure: &Failure| has_landed && matches!(failure, Failure::Server(_));
         let named = |failure| if is_about_it(&failure) { REFUSED } else { failure };

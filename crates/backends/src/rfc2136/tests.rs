@@ -387,3 +387,12 @@ fn a_secret_is_never_shown() {
     let shown = format!("{settings:?}{:?}", Rfc2136::new(settings.clone(), Arc::default()).unwrap());
     assert!(!shown.contains("118, 101") && !shown.contains("very"), "{shown}");
 }
+
+#[tokio::test]
+async fn a_write_ends_in_time_and_what_was_not_made_says_so() {
+    let client = client(server(|_| Vec::new(), true).await, None, Duration::from_millis(300));
+    let sets: Vec<RecordSet> =
+        (0..2_000).map(|number| set(&format!("n{number}.example.org"), "A", &["192.0.2.1"])).collect();
+    let results = client.write(&batch(sets.iter().map(|set| change(None, Some(set))).collect())).await;
+    assert_eq!(results, vec![Err(Failure::TimedOut); 2_000]);
+}

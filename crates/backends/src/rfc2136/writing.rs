@@ -5,6 +5,7 @@
 //! may not write, a zone that is gone or a guard that does not hold would fail every half.
 
 use dns::{Name, Rtype};
+use tokio::time::Instant;
 
 use super::connection::Connection;
 use super::message::{self, Line};
@@ -27,8 +28,10 @@ struct Writing<'a> {
 }
 
 impl Rfc2136 {
-    /// Makes changes, and tells how each fared.
+    /// Makes changes, and tells how each fared. All of it takes no longer than one answer may: whoever
+    /// lets us write counts on that.
     pub(super) async fn make(&self, batch: &Batch) -> Results {
+        let end = Instant::now() + self.timeout;
         let fail = |failure: Failure| batch.changes.iter().map(|_| Err(failure.clone())).collect();
         let connection = match self.connect().await {
             Ok(connection) => connection,
@@ -36,11 +39,11 @@ impl Rfc2136 {
         };
         let (units, guards) = units(batch);
         // What nobody comes to has not been made.
-        let results = fail(Failure::Unreachable);
+        let results = fail(Failure::TimedOut);
         let mut writing = Writing { connection, zone: &batch.zone, guards, results };
-        match writing.run(&units).await {
-            Ok(()) => writing.results,
-            Err((failure, left)) => self.failed(batch, writing.results, failure, left).await,
+        match tokio::time::timeout_at(end, writing.run(&units)).await {
+            Ok(Ok(())) | Err(_) => writing.results,
+            Ok(Err((failure, left))) => self.failed(batch, writing.results, failure, left).await,
         }
     }
 
