@@ -8,7 +8,7 @@ use backends::rfc2136::{Key, Rfc2136, Settings};
 use backends::transport::guard::Guard;
 use backends::{Batch, Entry, Failure, NewZone, Provider, SetChange, SetKey};
 use dns::{Name, Rdata, RecordSet, Rtype};
-use e2e::{UpdateProgram, UpdateServer, key_secret};
+use e2e::{PATIENCE, UpdateProgram, UpdateServer, key_secret};
 use rstest::rstest;
 
 const ZONE: &str = "example.org";
@@ -375,11 +375,12 @@ async fn a_server_that_dies_on_the_way_is_caught_up_with_after_its_return(#[case
     let (results, ()) = tokio::join!(writing, killing);
     // However far it came, what is said to stand does, and the rest can be written.
     server.restart().unwrap();
-    let mut back = client.read_zone(&zone()).await;
-    while back.is_err() {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        back = client.read_zone(&zone()).await;
-    }
+    let returning = async {
+        while client.read_zone(&zone()).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, returning).await.expect("the server never comes back");
     let standing = held(&client).await;
     let lost = results.iter().zip(&sets).filter(|(result, set)| result.is_ok() && !standing.contains(set));
     assert_eq!(lost.count(), 0);
@@ -387,4 +388,48 @@ async fn a_server_that_dies_on_the_way_is_caught_up_with_after_its_return(#[case
         sets.iter().filter(|set| !standing.contains(set)).map(|set| change(None, Some(set))).collect();
     assert!(write(&client, missing).await.iter().all(Result::is_ok));
     assert_eq!(held(&client).await.len(), 5_000);
+}
+
+#[rstest]
+#[case::bind(UpdateProgram::Bind)]
+#[case::knot(UpdateProgram::Knot)]
+#[tokio::test]
+async fn a_zone_that_the_server_signs_is_read_and_changed(#[case] program: UpdateProgram) {
+    let server = UpdateServer::start(program, &["signed.example.org"]).unwrap();
+    let client = client(&server);
+    let zone = name("signed.example.org");
+    let www = set("www.signed.example.org", "A", 60, &["192.0.2.1"]);
+    let signed = |entries: &[Entry]| entries.iter().any(|entry| entry.set.rtype == Rtype::RRSIG);
+    let signing = async {
+        while !signed(&client.read_zone(&zone).await.unwrap()) {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, signing).await.expect("the zone is never signed");
+    let creation = Batch { zone: zone.clone(), ..batch(vec![change(None, Some(&www))]) };
+    assert_eq!(client.write(&creation).await, [Ok(())], "{}", server.output());
+    let keys = [(SetKey::of(&www), None)];
+    assert_eq!(client.read_sets(&zone, &keys).await.unwrap(), [Some(Entry::from(www.clone()))]);
+    let deletion = Batch { zone: zone.clone(), ..batch(vec![change(Some(&www), None)]) };
+    assert_eq!(client.write(&deletion).await, [Ok(())]);
+    assert_eq!(client.read_sets(&zone, &keys).await.unwrap(), [None]);
+}
+
+#[rstest]
+#[case::bind(UpdateProgram::Bind)]
+#[case::knot(UpdateProgram::Knot)]
+#[tokio::test]
+async fn data_that_differs_only_in_case_has_not_changed(#[case] program: UpdateProgram) {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "$ORIGIN example.org.\n$TTL 300\n@ SOA ns noc 1 3600 600 86400 300\n@ NS ns\nns A 192.0.2.53\n\
+                Alias CNAME Elsewhere.Example.NET.\nMail MX 10 MX.Example.NET.\n";
+    std::fs::write(folder.path().join("example.org.zone"), text).unwrap();
+    let server = UpdateServer::start_in(program, folder, &[ZONE]).unwrap();
+    let client = client(&server);
+    let alias = set("alias.example.org", "CNAME", 300, &["elsewhere.example.net."]);
+    let mail = set("mail.example.org", "MX", 300, &["10 mx.example.net."]);
+    assert_eq!(read(&client, &[&alias, &mail]).await, [Some(alias.clone()), Some(mail.clone())]);
+    let results = write(&client, vec![change(Some(&alias), None), change(Some(&mail), None)]).await;
+    assert_eq!(results, [Ok(()), Ok(())]);
+    assert_eq!(read(&client, &[&alias, &mail]).await, [None, None]);
 }
