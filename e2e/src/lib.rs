@@ -5,6 +5,7 @@
 //! that names the command to run.
 
 mod address;
+mod blocking;
 pub mod chart;
 mod client;
 mod cluster;
@@ -28,6 +29,7 @@ mod usage;
 mod watcher;
 
 pub use address::own_address;
+pub use blocking::block_on;
 pub use client::{Reply, ask};
 pub use cluster::{Alone, Answer, Api, Cluster, Objects, Requests, Said, Server, Start, documents};
 pub use dig::{Dig, dig};
@@ -39,7 +41,7 @@ pub use folder::{Folder, example};
 pub use kill::{Kills, Scenario, Step};
 pub use operator::{OPERATOR_NAMESPACE, Operator, Place};
 pub use patience::{PATIENCE, eventually, wait_for, wait_for_within};
-pub use powerdns::PowerDns;
+pub use powerdns::{PowerDns, Store};
 pub use process::Process;
 pub use program::{call, fingerpost, run};
 pub use proxy::{Call, Fault, Hook, Proxy, Rule};

@@ -13,10 +13,12 @@ pub mod embedded;
 pub mod external_dns_webhook;
 mod failure;
 pub mod marks;
+pub mod powerdns;
 mod provider;
 pub mod rfc2136;
 pub mod transport;
 mod unit;
+pub mod webhook;
 pub mod zone_file;
 
 pub use failure::Failure;
