@@ -75,7 +75,8 @@ pub fn corner(zone: &Name) -> Option<Name> {
 /// The first octets of the SHA-256 of something, in hex.
 pub(crate) fn hex(octets: &[u8], length: usize) -> String {
     let digest = digest::digest(&digest::SHA256, octets);
-    digest.as_ref().iter().take(length).map(|octet| format!("{octet:02x}")).collect()
+    let digits = digest.as_ref().iter().take(length).flat_map(|octet| [octet >> 4, octet & 15]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
 }
 
 /// The strings of TXT data as one text.

@@ -1,11 +1,11 @@
 //! One of our zones: what is wanted in it, and what of ours may have to leave.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dns::{Name, Rtype};
 
 use super::backoff::Backoff;
-use super::{Known, Node, SetResult, Trouble};
+use super::{Known, Node, Report, SetResult, Trouble};
 use crate::{Entry, NewZone, SetKey};
 
 /// One of our zones.
@@ -20,6 +20,8 @@ pub(super) struct Origin {
     pub(super) known: BTreeMap<SetKey, Option<Name>>,
     /// Failures to find or make it at the provider.
     pub(super) backoff: Backoff,
+    /// What was last told about everything that is to leave.
+    told_leaving: Told,
 }
 
 /// What is wanted at a name.
@@ -58,9 +60,52 @@ impl Origin {
         for rtype in old.types().filter(|rtype| new.types().all(|other| other != *rtype)) {
             let domain = old.set(rtype).and_then(|set| set.entry.domain.clone());
             self.leaving.insert(SetKey { name: node.name.clone(), rtype }, domain);
+            self.told_leaving = Told::Nothing;
         }
         if new.types().next().is_some() {
             self.nodes.insert(node.name, new);
+        }
+    }
+
+    /// Whether it has to be found at the provider: to be filled, or to be rid of something.
+    pub(super) fn is_of_interest(&self, complete: bool) -> bool {
+        self.facts.is_some() || (complete && !self.leaving.is_empty())
+    }
+
+    /// Tells a failure of everything that is wanted here, and of everything that is to leave.
+    pub(super) fn fail(
+        &mut self,
+        zone: &Name,
+        trouble: &Trouble,
+        exhausted: bool,
+        reports: &mut Vec<Report>,
+    ) {
+        let result = SetResult::Failed { trouble: trouble.clone(), exhausted };
+        for (name, wanted) in &mut self.nodes {
+            for set in wanted.sets.iter_mut() {
+                let key = SetKey { name: name.clone(), rtype: set.entry.set.rtype };
+                if set.is_news(&result) {
+                    reports.push(Report::Set { zone: zone.clone(), key, result: result.clone() });
+                }
+            }
+        }
+        self.fail_leaving(zone, trouble, exhausted, reports);
+    }
+
+    /// Tells a failure of everything that is to leave.
+    pub(super) fn fail_leaving(
+        &mut self,
+        zone: &Name,
+        trouble: &Trouble,
+        exhausted: bool,
+        reports: &mut Vec<Report>,
+    ) {
+        let result = SetResult::Failed { trouble: trouble.clone(), exhausted };
+        if !self.told_leaving.is_news(&result) {
+            return;
+        }
+        for key in self.leaving.keys() {
+            reports.push(Report::Set { zone: zone.clone(), key: key.clone(), result: result.clone() });
         }
     }
 
@@ -69,8 +114,14 @@ impl Origin {
         let wanted = self.nodes.get(&known.key.name);
         if wanted.is_none_or(|wanted| wanted.types().all(|rtype| rtype != known.key.rtype)) {
             self.leaving.insert(known.key.clone(), known.domain.clone());
+            self.told_leaving = Told::Nothing;
         }
         self.known.insert(known.key, known.domain);
+    }
+
+    /// The names at which something is wanted or to leave.
+    pub(super) fn names(&self) -> BTreeSet<Name> {
+        self.nodes.keys().chain(self.leaving.keys().map(|key| &key.name)).cloned().collect()
     }
 
     /// The keys at a name whose leaving is to be reported.
@@ -105,9 +156,9 @@ impl Wanted {
     }
 }
 
-impl WantedSet {
-    /// Whether a result is news; remembers it if so.
-    pub(super) fn is_news(&mut self, result: &SetResult) -> bool {
+impl Told {
+    /// Whether a result is news; remembers it.
+    fn is_news(&mut self, result: &SetResult) -> bool {
         let told = match result {
             SetResult::Stands { .. } => Told::Stands,
             SetResult::Foreign { owner } => Told::Foreign(owner.clone()),
@@ -115,9 +166,16 @@ impl WantedSet {
             SetResult::Absent { .. } => Told::Nothing,
         };
         let written = matches!(result, SetResult::Stands { written: Some(_), .. });
-        let news = written || told != self.told;
-        self.told = told;
+        let news = written || told != *self;
+        *self = told;
         news
+    }
+}
+
+impl WantedSet {
+    /// Whether a result is news; remembers it.
+    pub(super) fn is_news(&mut self, result: &SetResult) -> bool {
+        self.told.is_news(result)
     }
 }
 

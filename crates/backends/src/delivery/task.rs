@@ -16,6 +16,8 @@ pub(super) struct Task {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Job {
     Open(NewZone),
+    /// Finds the zone that holds an origin, and makes none.
+    Seek,
     ReadZone,
     /// Some sets, which are those of these names and their marks.
     ReadSets {
@@ -32,6 +34,8 @@ pub(super) enum Job {
 pub(super) enum Purpose {
     /// To know it after our own writes.
     Remember,
+    /// To know which state a reading of the zone shows at least.
+    BeforeReading,
     /// To know before writing whether somebody else wrote meanwhile.
     BeforeWriting,
     /// To know whether somebody else wrote meanwhile.
@@ -70,6 +74,7 @@ impl Task {
         let (Place::Origin(zone) | Place::Zone(zone)) = &self.place;
         match &self.job {
             Job::Open(zone) => Outcome::Opened(provider.open_zone(zone).await),
+            Job::Seek => Outcome::Opened(seek(provider, zone).await),
             Job::ReadZone => Outcome::Zone(provider.read_zone(zone).await),
             Job::ReadSets { keys, .. } => Outcome::Sets(read_sets(provider, zone, keys).await),
             Job::Revision(_) => Outcome::Revision(provider.revision(zone).await),
@@ -81,7 +86,7 @@ impl Task {
     /// The outcome where there is none but a failure.
     pub(super) fn failed(&self, failure: Failure) -> Outcome {
         match &self.job {
-            Job::Open(_) => Outcome::Opened(Err(failure)),
+            Job::Open(_) | Job::Seek => Outcome::Opened(Err(failure)),
             Job::ReadZone => Outcome::Zone(Err(failure)),
             Job::ReadSets { .. } => Outcome::Sets(Err(failure)),
             Job::Revision(_) => Outcome::Revision(Err(failure)),
@@ -99,4 +104,16 @@ async fn read_sets(
 ) -> Result<Vec<Option<Entry>>, Failure> {
     let sets = provider.read_sets(zone, keys).await?;
     if sets.len() == keys.len() { Ok(sets) } else { Err(Failure::Unreadable) }
+}
+
+/// The zone of a provider that holds an origin, found by asking for each that could.
+async fn seek(provider: &dyn Provider, origin: &Name) -> Result<OpenedZone, Failure> {
+    for zone in origin.suffixes().filter(|zone| !zone.is_root()) {
+        match provider.revision(&zone).await {
+            Ok(_) => return Ok(OpenedZone { origin: zone, made: false }),
+            Err(Failure::NoZone) => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    Err(Failure::NoZone)
 }

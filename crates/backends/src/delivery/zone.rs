@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! Look ─► Mark ─► Put ─► ReadBack ─► Delete ─► (ReadBack) ─► Unmark
-//!           └───────┴──── Waiting ◄─────┘   after a failure of its own
+//!           └───────┴──── Waiting ◄─────┴──────────────────────┘   after a failure of its own
 //! ```
 //!
 //! Queues are emptied from the left, so all that is to be made stands, and was read back, before
@@ -24,13 +24,14 @@ use std::time::Duration;
 use dns::{Name, Rtype};
 
 use super::backoff::{Backoff, Moment};
-use super::origin::Origin;
+use super::origin::{Origin, Wanted};
 use super::task::{Job, Outcome};
 use super::{Known, Node, Report, Settings, Trouble, Written};
-use crate::{Failure, NewZone, Reading, SetKey};
+use crate::{Entry, Failure, NewZone, Reading, SetKey, marks};
 use guard::Guard;
 use held::{Held, Marks};
 use situation::Stage;
+pub(super) use writing::is_answer;
 
 /// What all zones of a class have in common.
 #[derive(Debug)]
@@ -38,6 +39,8 @@ pub(super) struct Class {
     pub(super) settings: Settings,
     pub(super) reading: Reading,
     pub(super) batch_size: usize,
+    /// Whether much is deleted only with consent.
+    pub(super) is_shared: bool,
     pub(super) complete: bool,
 }
 
@@ -62,6 +65,8 @@ pub(super) struct Zone {
     /// Whether a request of this zone is under way.
     pub(super) busy: bool,
     owner: String,
+    /// Where marks stand.
+    corner: Option<Name>,
     held: BTreeMap<SetKey, Held>,
     marks: Marks,
     /// Sets that become ours as soon as they are wanted.
@@ -69,6 +74,8 @@ pub(super) struct Zone {
     active: BTreeMap<Name, Active>,
     queues: BTreeMap<Stage, BTreeSet<Name>>,
     waiting: BTreeSet<(Moment, Name)>,
+    /// What made room for something that was refused, and is to stand again.
+    restoring: Vec<Entry>,
     turn: turn::Turn,
     /// How many changes a batch may have; fewer after a failure.
     limit: usize,
@@ -86,6 +93,8 @@ struct Active {
     unread: BTreeMap<Rtype, Wrote>,
     /// What was deleted and read back as gone.
     deleted: BTreeSet<Rtype>,
+    /// What was told to stay until its replacement stands.
+    relied_on: BTreeSet<Rtype>,
     /// Failures of single sets.
     waits: BTreeMap<Rtype, Backoff>,
     /// Failures to read it.
@@ -104,6 +113,7 @@ impl Zone {
     /// A zone that the provider has, of which nothing is known yet.
     pub(super) fn new(name: Name, at: At<'_>) -> Zone {
         Zone {
+            corner: marks::corner(&name),
             name,
             origins: BTreeMap::new(),
             reports: Vec::new(),
@@ -117,6 +127,7 @@ impl Zone {
             active: BTreeMap::new(),
             queues: BTreeMap::new(),
             waiting: BTreeSet::new(),
+            restoring: Vec::new(),
             turn: turn::Turn::new(at),
             limit: at.class.batch_size.max(1),
             read_limit: reading::MANY,
@@ -132,16 +143,28 @@ impl Zone {
             let types = [Rtype::SOA, Rtype::NS];
             self.adopted.extend(types.map(|rtype| SetKey { name: origin.clone(), rtype }));
         }
+        let mut names = content.names();
+        names.insert(origin.clone());
+        names.extend(content.known.keys().map(|key| key.name.clone()));
         self.origins.insert(origin, content);
-        self.work_out_all(at);
+        names.iter().for_each(|name| self.work_out(name, at));
+    }
+
+    /// The origins that a name lies in, the innermost first.
+    fn origins_of<'a>(&'a self, name: &'a Name) -> impl Iterator<Item = (&'a Name, &'a Origin)> {
+        name.suffix_keys().filter_map(|key| self.origins.get_key_value(key))
+    }
+
+    /// What is wanted at a name, the innermost origin's first.
+    fn wanted_at<'a>(&'a self, name: &'a Name) -> impl Iterator<Item = &'a Wanted> {
+        self.origins_of(name).filter_map(move |(_, origin)| origin.nodes.get(name))
     }
 
     /// Gives its origins back, with the memory of what is ours.
     pub(super) fn dissolve(mut self) -> BTreeMap<Name, Origin> {
         for key in self.marks.claims() {
-            let origin =
-                self.origins.range_mut(..=key.name.clone()).rev().find(|(name, _)| key.name.is_in(name));
-            if let Some((_, origin)) = origin {
+            let home = key.name.suffixes().find(|name| self.origins.contains_key(name));
+            if let Some(origin) = home.and_then(|name| self.origins.get_mut(&name)) {
                 origin.known.entry(key).or_insert(None);
             }
         }
@@ -191,15 +214,9 @@ impl Zone {
 
     /// Works out anew what every name needs that could need anything.
     pub(super) fn work_out_all(&mut self, at: At<'_>) {
-        let wanted = self.origins.values().flat_map(|origin| origin.nodes.keys());
-        let leaving = self.origins.values().flat_map(|origin| origin.leaving.keys().map(|key| &key.name));
-        let names: BTreeSet<Name> = wanted
-            .chain(leaving)
-            .chain(self.marks.names())
-            .chain(self.active.keys())
-            .chain(self.origins.keys())
-            .cloned()
-            .collect();
+        let mut names: BTreeSet<Name> = self.origins.values().flat_map(Origin::names).collect();
+        let others = self.marks.names().chain(self.active.keys()).chain(self.origins.keys());
+        names.extend(others.cloned());
         for name in &names {
             self.work_out(name, at);
         }
@@ -229,7 +246,7 @@ impl Zone {
             }
             (Job::Write(writing), Outcome::Written(results)) => self.was_written(writing, results, at),
             (Job::Settle, Outcome::Settled(result)) => {
-                self.turn.unsettled = result.is_err();
+                self.turn.settled(&result);
                 result.err()
             }
             _ => Some(Failure::Unreadable),
@@ -257,10 +274,10 @@ impl Zone {
         }
         let situation = self.situation(name, at);
         self.tell_situation(name, &situation, at);
-        let stage = self.stage(name, &situation, at);
+        let mut stage = self.stage(name, &situation, at);
         if at.class.reading == Reading::Sets && stage == Some(Stage::Unmark) {
             situation.excess.iter().for_each(|rtype| self.marks.unclaim(name, *rtype));
-            return self.work_out(name, at);
+            stage = self.stage(name, &self.situation(name, at), at);
         }
         self.queue(name, stage, at);
     }
@@ -273,11 +290,9 @@ impl Zone {
         };
         let active = self.active.entry(name.clone()).or_default();
         active.stage = Some(stage);
-        if stage == Stage::Waiting {
-            let waits = active.waits.values().chain([&active.unreadable]);
-            let wake = waits.map(Backoff::until).filter(|until| *until > at.now).min();
-            let wake = wake.unwrap_or(at.now);
-            active.wake = Some(wake);
+        let waits = active.waits.values().chain([&active.unreadable]);
+        active.wake = waits.map(Backoff::until).filter(|until| *until > at.now).min();
+        if let Some(wake) = active.wake {
             self.waiting.insert((wake, name.clone()));
         }
         if stage == Stage::Delete {

@@ -172,5 +172,7 @@ fn succeed(answer: &Answer) -> Result<(), Failure> {
 fn json<T: DeserializeOwned>(answer: &Answer) -> Result<T, Failure> {
     succeed(answer)?;
     let parsed = serde_json::from_slice(&answer.body);
-    parsed.or_else(|_| serde_json::from_str(&request::readable(&answer.body))).map_err(|_| Failure::Unreadable)
+    parsed
+        .or_else(|_| serde_json::from_str(&request::readable(&answer.body)))
+        .map_err(|_| Failure::Unreadable)
 }

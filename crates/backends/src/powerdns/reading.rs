@@ -66,7 +66,8 @@ pub(super) struct Read {
 impl Facts {
     /// Whether the serial moves with every change that is made by the API.
     pub(super) fn counts(&self) -> bool {
-        self.serial > 0 && ["DEFAULT", "INCREASE"].iter().any(|kind| kind.eq_ignore_ascii_case(&self.soa_edit_api))
+        self.serial > 0
+            && ["DEFAULT", "INCREASE"].iter().any(|kind| kind.eq_ignore_ascii_case(&self.soa_edit_api))
     }
 
     /// Whether the zone has secondaries that are to be told.
@@ -86,7 +87,9 @@ impl Listed {
 pub(super) fn read(rrsets: Vec<Rrset>) -> Read {
     let mut read = Read::default();
     for rrset in rrsets.into_iter().filter(|rrset| !rrset.records.is_empty()) {
-        let (Ok(name), Some(rtype)) = (rrset.name.parse::<Name>(), content::rtype(&rrset.r#type)) else { continue };
+        let (Ok(name), Some(rtype)) = (rrset.name.parse::<Name>(), content::rtype(&rrset.r#type)) else {
+            continue;
+        };
         match record_set(&name, rtype, &rrset) {
             Some(set) => read.sets.push(set),
             None => read.opaque.push(SetKey { name, rtype }),
@@ -125,8 +128,8 @@ fn without_serial(set: &RecordSet) -> Option<Rdata> {
 /// below it and nothing itself.
 pub(super) fn needs_order(zone: &Name, facts: &Facts, sets: &[RecordSet]) -> bool {
     let names: HashSet<&[u8]> = sets.iter().map(|set| set.name.key()).collect();
-    let is_bare = |set: &RecordSet| set.name.parent().is_some_and(|parent| {
-        parent.is_below(zone) && !names.contains(parent.key())
-    });
+    let is_bare = |set: &RecordSet| {
+        set.name.parent().is_some_and(|parent| parent.is_below(zone) && !names.contains(parent.key()))
+    };
     facts.dnssec || sets.iter().any(is_bare)
 }

@@ -64,14 +64,17 @@ impl Powerdns {
         let mut left: Vec<&[Group]> = request::pieces(&groups).into_iter().rev().collect();
         while let Some(piece) = left.pop() {
             match self.api.patch(&batch.zone, request::body(piece)).await {
-                Ok(after) => serial = serial.zip(after).and_then(|(before, after)| next_serial(before, after)),
+                Ok(after) => {
+                    serial = serial.zip(after).and_then(|(before, after)| next_serial(before, after))
+                }
                 Err(Failure::Refused(_) | Failure::TooLarge) if piece.len() > 1 => {
                     let (first, second) = piece.split_at(piece.len() / 2);
                     left.extend([second, first]);
                 }
                 Err(failure) => {
                     // What is wrong with the server is wrong with all that is left.
-                    let rest = if failure.is_about_the_record() { Vec::new() } else { std::mem::take(&mut left) };
+                    let rest =
+                        if failure.is_about_the_record() { Vec::new() } else { std::mem::take(&mut left) };
                     fail(std::iter::once(piece).chain(rest), &failure, results);
                     serial = serial.filter(|_| failure.is_about_the_record());
                 }
@@ -132,7 +135,12 @@ fn bares_or_covers(zone: &Name, change: &SetChange) -> bool {
 
 /// Every name that a batch speaks of.
 fn names(batch: &Batch) -> impl Iterator<Item = &Name> {
-    batch.changes.iter().map(|change| &change.key).chain(batch.guards.iter().map(|(key, _)| key)).map(|key| &key.name)
+    batch
+        .changes
+        .iter()
+        .map(|change| &change.key)
+        .chain(batch.guards.iter().map(|(key, _)| key))
+        .map(|key| &key.name)
 }
 
 /// Which changes still hold for what stands there; none of them where a guard does not.
@@ -140,8 +148,13 @@ fn standing(batch: &Batch, found: &HashMap<SetKey, RecordSet>) -> Result<Results
     if !batch.guards.iter().all(|(key, set)| same(found.get(key), set.as_ref())) {
         return Err(Failure::Changed);
     }
-    let holds = |change: &SetChange| same(found.get(&change.key), change.before.as_ref().map(|entry| &entry.set));
-    Ok(batch.changes.iter().map(|change| if holds(change) { Ok(()) } else { Err(Failure::Changed) }).collect())
+    let holds =
+        |change: &SetChange| same(found.get(&change.key), change.before.as_ref().map(|entry| &entry.set));
+    Ok(batch
+        .changes
+        .iter()
+        .map(|change| if holds(change) { Ok(()) } else { Err(Failure::Changed) })
+        .collect())
 }
 
 fn fail<'a>(pieces: impl Iterator<Item = &'a [Group]>, failure: &Failure, results: &mut Results) {

@@ -68,7 +68,9 @@ impl Powerdns {
         }
         // The root zone holds everything, and is nobody's to write to.
         let mut holders = origin.suffixes().filter(|name| !name.is_root());
-        Ok(holders.find_map(|name| known.get_key_value(&name)).map(|(name, zone)| (name.clone(), zone.clone())))
+        Ok(holders
+            .find_map(|name| known.get_key_value(&name))
+            .map(|(name, zone)| (name.clone(), zone.clone())))
     }
 
     /// Lists the zones again next time.

@@ -41,6 +41,7 @@ pub(super) struct Nature {
     /// Whether it makes a change only where things are as the change says.
     pub(super) compares: bool,
     pub(super) has_revision: bool,
+    pub(super) is_shared: bool,
 }
 
 pub(super) struct Fake {
@@ -54,6 +55,11 @@ pub(super) struct State {
     /// What is somebody else's; nobody may touch it.
     pub(super) foreign: BTreeSet<(Name, SetKey)>,
     pub(super) refused: BTreeSet<Name>,
+    pub(super) refused_types: BTreeSet<Rtype>,
+    /// Whether it takes settings and does not tell them.
+    pub(super) keeps_settings_to_itself: bool,
+    /// Names that cannot be read one by one.
+    pub(super) unreadable: BTreeSet<Name>,
     pub(super) fault: Option<Fault>,
     pub(super) calls: Vec<Call>,
     pub(super) breaches: Vec<String>,
@@ -144,6 +150,19 @@ impl Fake {
 }
 
 impl State {
+    fn apply_as(
+        &mut self,
+        batch: &Batch,
+        compares: bool,
+        at_once: bool,
+        most: usize,
+    ) -> Vec<Result<(), Failure>> {
+        match at_once {
+            true => self.apply(batch, compares, most),
+            false => self.apply_singly(batch, most),
+        }
+    }
+
     fn apply(&mut self, batch: &Batch, compares: bool, most: usize) -> Vec<Result<(), Failure>> {
         let Some(zone) = self.zones.get(&batch.zone) else {
             return vec![Err(Failure::NoZone); batch.changes.len()];
@@ -191,6 +210,32 @@ impl State {
         results
     }
 
+    /// Makes changes one by one, as a server without transactions does.
+    fn apply_singly(&mut self, batch: &Batch, most: usize) -> Vec<Result<(), Failure>> {
+        if !self.zones.contains_key(&batch.zone) {
+            return vec![Err(Failure::NoZone); batch.changes.len()];
+        }
+        let change = |(index, change): (usize, &SetChange)| {
+            let refused =
+                self.refused.contains(&change.key.name) || self.refused_types.contains(&change.key.rtype);
+            if refused && change.after.is_some() {
+                return Err(Failure::Refused("INVALID"));
+            }
+            if index < most {
+                self.make(batch, change);
+            }
+            Ok(())
+        };
+        batch.changes.iter().enumerate().map(change).collect()
+    }
+
+    fn told(&self, entry: &Entry) -> Entry {
+        match self.keeps_settings_to_itself {
+            true => Entry::from(entry.set.clone()),
+            false => entry.clone(),
+        }
+    }
+
     fn held(&self, zone: &Name, key: &SetKey) -> Option<&RecordSet> {
         self.zones.get(zone)?.get(key).map(|entry| &entry.set)
     }
@@ -203,7 +248,11 @@ impl State {
         }
         let is_mark = corner(zone).is_some_and(|corner| key.name.is_in(&corner));
         let replaced = batch.changes.iter().any(|other| other.key.name == key.name && other.after.is_some());
-        if change.after.is_none() && !is_mark && !replaced && !self.unread.is_empty() {
+        if change.after.is_none()
+            && !is_mark
+            && !replaced
+            && self.unread.iter().any(|(other, _)| other == zone)
+        {
             let unread: Vec<_> = self.unread.iter().map(|(_, key)| key.clone()).collect();
             self.breaches.push(format!("deleted {} {} before reading back {unread:?}", key.name, key.rtype));
         }
@@ -226,18 +275,23 @@ impl State {
     fn check(&mut self, zone: &Name, owner: &str) {
         let Some(sets) = self.zones.get(zone) else { return };
         let corner = corner(zone).unwrap();
-        let marks: Vec<Mark> = sets.values().filter_map(|entry| Mark::read(&entry.set, zone)).collect();
+        let marks =
+            sets.values().filter_map(|entry| Mark::read(&entry.set, zone)).filter(|mark| mark.owner == owner);
+        let marked: BTreeSet<SetKey> = marks
+            .flat_map(|mark| {
+                mark.types.into_iter().map(move |rtype| SetKey { name: mark.name.clone(), rtype })
+            })
+            .collect();
         for key in sets.keys().filter(|key| !key.name.is_in(&corner) && key.name != *zone) {
-            let marked = marks
-                .iter()
-                .any(|mark| mark.owner == owner && mark.name == key.name && mark.types.contains(&key.rtype));
-            let foreign = self.foreign.contains(&(zone.clone(), key.clone()));
-            if !marked && !foreign {
+            if !marked.contains(key) && !self.foreign.contains(&(zone.clone(), key.clone())) {
                 self.breaches.push(format!("no mark for {} {}", key.name, key.rtype));
             }
         }
         for (zone, name) in &self.precious {
-            let answers = self.zones.get(zone).is_some_and(|sets| sets.keys().any(|key| key.name == *name));
+            let answers = self
+                .zones
+                .get(zone)
+                .is_some_and(|sets| sets.keys().any(|key| key.name == *name && leads_somewhere(key.rtype)));
             if !answers {
                 self.breaches.push(format!("no answer for {name}"));
             }
@@ -248,6 +302,10 @@ impl State {
 impl Provider for Fake {
     fn reading(&self) -> Reading {
         self.nature.reading
+    }
+
+    fn is_shared(&self) -> bool {
+        self.nature.is_shared
     }
 
     fn batch_size(&self) -> usize {
@@ -289,7 +347,7 @@ impl Provider for Fake {
             }
             state.unread.retain(|(in_zone, _)| in_zone != zone);
             let sets = state.zones.get(zone).ok_or(Failure::NoZone)?;
-            Ok(sets.values().cloned().collect())
+            Ok(sets.values().map(|entry| state.told(entry)).collect())
         })
     }
 
@@ -299,11 +357,14 @@ impl Provider for Fake {
         keys: &'a [(SetKey, Option<Name>)],
     ) -> Reply<'a, Vec<Option<Entry>>> {
         self.answer(Call::ReadSets(keys.len()), |state| {
+            if keys.iter().any(|(key, _)| state.unreadable.contains(&key.name)) {
+                return Err(Failure::Refused("INVALID"));
+            }
             for (key, _) in keys {
                 state.unread.remove(&(zone.clone(), key.clone()));
             }
             let sets = state.zones.get(zone).ok_or(Failure::NoZone)?;
-            Ok(keys.iter().map(|(key, _)| sets.get(key).cloned()).collect())
+            Ok(keys.iter().map(|(key, _)| sets.get(key).map(|entry| state.told(entry))).collect())
         })
     }
 
@@ -320,14 +381,14 @@ impl Provider for Fake {
             let results = match state.fault.take() {
                 Some(Fault::Before(failure)) => all(failure),
                 Some(Fault::After(failure)) => {
-                    state.apply(batch, compares, usize::MAX);
+                    state.apply_as(batch, compares, marked, usize::MAX);
                     all(failure)
                 }
                 Some(Fault::Partly(most, failure)) => {
-                    state.apply(batch, compares, most);
+                    state.apply_as(batch, compares, marked, most);
                     all(failure)
                 }
-                Some(Fault::Nothing) | None => state.apply(batch, compares, usize::MAX),
+                Some(Fault::Nothing) | None => state.apply_as(batch, compares, marked, usize::MAX),
             };
             if marked {
                 state.check(&batch.zone, super::world::OWNER);
@@ -340,6 +401,11 @@ impl Provider for Fake {
     fn settle<'a>(&'a self, _zone: &'a Name) -> Reply<'a, ()> {
         self.answer(Call::Settle, |_| Ok(()))
     }
+}
+
+/// Whether clients are sent somewhere by it.
+pub(super) fn leads_somewhere(rtype: Rtype) -> bool {
+    matches!(rtype, Rtype::A | Rtype::CNAME)
 }
 
 /// A short way to a set.

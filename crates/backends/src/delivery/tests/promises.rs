@@ -78,6 +78,38 @@ fn ten_changed_records_cost_ten_sets_and_no_reading_of_the_zone() {
 }
 
 #[test]
+fn thousands_of_sets_cost_two_requests_for_each_full_batch() {
+    let mut world = World::new(super::fake::Nature { batch_size: 100, ..World::of_zones().fake.nature });
+    let sets: Vec<RecordSet> = (0..1000).map(|n| a(&format!("h{n}"), n % 250)).collect();
+    world.want(ZONE, &sets);
+    world.order(Order::Complete);
+    world.settle();
+    let standing = world.fake.sets(&name(ZONE));
+    assert!(sets.iter().all(|set| standing.get(&SetKey::of(set)).is_some_and(|entry| entry.set == *set)));
+    let calls = world.fake.calls();
+    let batches: Vec<usize> = calls
+        .iter()
+        .filter_map(|call| if let Call::Write(batch) = call { Some(batch.changes.len()) } else { None })
+        .collect();
+    assert_eq!(
+        (batches.len(), batches.iter().sum::<usize>()),
+        (21, 2001),
+        "marks and sets, and the apex's mark"
+    );
+    let others: Vec<&Call> = calls.iter().filter(|call| !matches!(call, Call::Write(_))).collect();
+    let expected = [
+        &Call::Open(name(ZONE)),
+        &Call::Revision,
+        &Call::ReadZone,
+        &Call::ReadZone,
+        &Call::ReadZone,
+        &Call::Settle,
+        &Call::Revision,
+    ];
+    assert_eq!(others, expected, "an empty zone is read twice, and once more after all batches");
+}
+
+#[test]
 fn promise_20_and_6_the_second_pass_and_a_restart_write_nothing() {
     let sets = [a("www", 1), txt("www", "x"), cname("alias", "www.example.org")];
     let mut world = delivered(&sets);
@@ -226,7 +258,7 @@ fn promise_5_what_is_made_is_read_back_before_anything_goes() {
 #[test]
 fn an_alias_replaces_addresses_in_one_batch() {
     let mut world = delivered(&[a("www", 1)]);
-    world.fake.with(|state| drop(state.precious.insert((name(ZONE), name("www.example.org")))));
+    world.fake.with(|state| state.precious.insert((name(ZONE), name("www.example.org"))));
     world.change(ZONE, "www.example.org", &[cname("www", "lb.example.net")]);
     world.settle();
     let swap = world.fake.writes().into_iter().find(|batch| batch.changes.len() == 2).unwrap();
@@ -299,7 +331,7 @@ fn adoption_marks_what_is_wanted_and_deletes_nothing() {
     world.order(Order::Complete);
     world.settle();
     let keys = [a("ext", 1), a("same", 2), a("unwanted", 3)].map(|set| (zone.clone(), SetKey::of(&set)));
-    world.fake.with(|state| keys[..2].iter().for_each(|key| drop(state.foreign.remove(key))));
+    world.fake.with(|state| state.foreign.retain(|key| !keys[..2].contains(key)));
     world.order(Order::Adopt(keys.to_vec()));
     world.settle();
     assert!(world.stands(ZONE, &a("ext", 7)) && world.stands(ZONE, &a("same", 2)));
@@ -424,14 +456,14 @@ fn a_server_that_holds_something_else_than_was_written_is_told_and_not_hammered(
             None => world.now = world.book.wake().unwrap_or(end).max(world.now + Duration::from_millis(1)),
         }
     }
-    assert_eq!(failed(world.told("www.example.org", Rtype::A)).1, true);
+    assert!(failed(world.told("www.example.org", Rtype::A)).1);
     assert!(world.fake.writes().len() < 25);
 }
 
 #[test]
 fn promise_21_and_22_a_poisoned_record_waits_alone_and_is_never_given_up() {
     let mut world = World::of_zones();
-    world.fake.with(|state| drop(state.refused.insert(name("bad.example.org"))));
+    world.fake.with(|state| state.refused.insert(name("bad.example.org")));
     world.want(ZONE, &[a("bad", 1), a("good", 2), txt("bad", "x")]);
     world.order(Order::Complete);
     world.settle();
@@ -453,7 +485,7 @@ fn promise_21_and_22_a_poisoned_record_waits_alone_and_is_never_given_up() {
 #[test]
 fn new_content_is_tried_at_once_whatever_failed_before() {
     let mut world = World::of_zones();
-    world.fake.with(|state| drop(state.refused.insert(name("bad.example.org"))));
+    world.fake.with(|state| state.refused.insert(name("bad.example.org")));
     world.want(ZONE, &[a("bad", 1)]);
     world.order(Order::Complete);
     world.run(Duration::from_secs(600));
@@ -665,4 +697,190 @@ fn without_marks_memory_decides_what_is_ours() {
     world.fake.scribble(&zone, a("new", 66));
     world.run(Duration::from_secs(700));
     assert!(world.stands(ZONE, &a("new", 5)), "drift is repaired");
+}
+
+#[test]
+fn an_alias_that_is_refused_after_its_addresses_went_gives_them_back() {
+    let mut world = World::of_sets();
+    world.fake.with(|state| state.zones.insert(name(ZONE), Default::default()));
+    world.want(ZONE, &[a("www", 1)]);
+    world.order(Order::Complete);
+    world.settle();
+    world.fake.with(|state| state.refused_types.insert(Rtype::CNAME));
+    world.change(ZONE, "www.example.org", &[cname("www", "lb.example.net")]);
+    world.run(Duration::from_secs(2));
+    assert!(world.stands(ZONE, &a("www", 1)));
+    assert_eq!(failed(world.told("www.example.org", Rtype::CNAME)).0, "INVALID");
+    world.fake.with(|state| state.refused_types.clear());
+    world.run(Duration::from_secs(120));
+    assert!(world.stands(ZONE, &cname("www", "lb.example.net")) && !world.stands(ZONE, &a("www", 1)));
+}
+
+#[test]
+fn without_marks_an_unreadable_name_waits_alone() {
+    let mut world = World::of_sets();
+    world.fake.with(|state| {
+        state.zones.insert(name(ZONE), Default::default());
+        state.unreadable.insert(name("bad.example.org"));
+    });
+    let sets: Vec<RecordSet> = (0..30).map(|n| a(&format!("h{n}"), n)).chain([a("bad", 1)]).collect();
+    world.want(ZONE, &sets);
+    world.order(Order::Complete);
+    world.run(Duration::from_secs(60));
+    let missing: Vec<&RecordSet> = sets.iter().filter(|set| !world.stands(ZONE, set)).collect();
+    assert_eq!(missing, [&a("bad", 1)]);
+    assert_eq!(failed(world.told("bad.example.org", Rtype::A)).0, "INVALID");
+    world.fake.with(|state| state.unreadable.clear());
+    world.run(Duration::from_secs(61));
+    assert!(world.stands(ZONE, &a("bad", 1)));
+}
+
+#[test]
+fn what_is_to_leave_a_zone_that_nobody_wants_any_more_is_found_and_no_zone_is_made_for_it() {
+    let mut world = delivered(&[a("www", 1)]);
+    world.restart();
+    let known = |zone: &str, set: &RecordSet| Known { zone: name(zone), key: SetKey::of(set), domain: None };
+    let below = set("x.below.example.org", Rtype::A, "192.0.2.1");
+    let lost = set("www.lost.example", Rtype::A, "192.0.2.1");
+    world.order(Order::Known(vec![
+        known(ZONE, &a("www", 1)),
+        known("below.example.org", &below),
+        known("lost.example", &lost),
+    ]));
+    world.run(Duration::from_secs(10));
+    assert_eq!(world.fake.calls(), [], "the plan was not told yet");
+    world.order(Order::Complete);
+    world.settle();
+    assert_eq!(world.told("www.example.org", Rtype::A), Some(SetResult::Absent { deleted: true }));
+    assert_eq!(world.told("x.below.example.org", Rtype::A), Some(SetResult::Absent { deleted: false }));
+    assert_eq!(
+        failed(world.told("www.lost.example", Rtype::A)).0,
+        "ZONE_NOT_FOUND",
+        "no proof that it is gone"
+    );
+    assert!(!world.fake.calls().iter().any(|call| matches!(call, Call::Open(_))));
+}
+
+#[test]
+fn what_is_to_leave_is_told_when_the_server_is_in_trouble() {
+    let mut world = delivered(&[a("www", 1)]);
+    world.change(ZONE, "www.example.org", &[]);
+    world.now += Duration::from_secs(10);
+    let task = world.next().unwrap();
+    world.perform(&task, Some(Fault::Before(Failure::Authentication)));
+    assert_eq!(failed(world.told("www.example.org", Rtype::A)).0, "AUTH_FAILED");
+    world.settle();
+    assert_eq!(world.told("www.example.org", Rtype::A), Some(SetResult::Absent { deleted: true }));
+}
+
+#[test]
+fn where_nobody_else_writes_no_share_is_too_large() {
+    let mut world = World::new(super::fake::Nature { is_shared: false, ..World::of_zones().fake.nature });
+    let sets: Vec<RecordSet> = (0..30).map(|n| a(&format!("h{n}"), n)).collect();
+    world.want(ZONE, &sets);
+    world.order(Order::Complete);
+    world.settle();
+    (0..30).for_each(|n| world.change(ZONE, &format!("h{n}.{ZONE}"), &[]));
+    world.settle();
+    assert!(sets.iter().all(|set| !world.stands(ZONE, set)));
+    assert!(!world.reports.iter().any(|report| matches!(report, Report::Held(_))));
+}
+
+#[test]
+fn what_somebody_writes_while_a_zone_is_read_is_found_by_the_next_look() {
+    let mut world = delivered(&[a("www", 1)]);
+    world.order(Order::Look);
+    let revision = world.next().unwrap();
+    world.perform(&revision, None);
+    let read = world.next().unwrap();
+    world.perform(&read, None);
+    world.fake.scribble(&name(ZONE), a("www", 66));
+    world.run(Duration::from_secs(700));
+    assert!(world.stands(ZONE, &a("www", 1)));
+}
+
+#[test]
+fn promise_22_a_zone_that_cannot_be_read_delays_no_other() {
+    let mut world = delivered(&[a("www", 1)]);
+    world.want("bad.example", &[set("www.bad.example", Rtype::A, "192.0.2.1")]);
+    let end = world.now + Duration::from_secs(300);
+    let mut changes = 0;
+    while world.now < end {
+        let Some(task) = world.next() else {
+            world.now = world.book.wake().unwrap_or(end).max(world.now + Duration::from_millis(1));
+            continue;
+        };
+        let is_bad = format!("{:?}", task.place).contains("Zone(bad.example");
+        world.perform(&task, is_bad.then_some(Fault::Before(Failure::Server(500))));
+        if is_bad {
+            changes += 1;
+            world.change(ZONE, "www.example.org", &[a("www", 1 + changes % 200)]);
+            let before = world.now;
+            while let Some(task) = world.next() {
+                world.perform(&task, None);
+            }
+            assert!(world.stands(ZONE, &a("www", 1 + changes % 200)), "after {changes} failures");
+            assert_eq!(world.now, before);
+        }
+    }
+    assert!(changes > 3, "{changes}");
+    assert_eq!(failed(world.told("www.bad.example", Rtype::A)), ("SERVER_ERROR", true));
+}
+
+#[test]
+fn a_request_that_is_too_large_is_halved_without_a_wait() {
+    let sets: Vec<RecordSet> = (0..40).map(|n| a(&format!("h{n}"), n)).collect();
+    let mut world = delivered(&[]);
+    world.want(ZONE, &sets);
+    while let Some(task) = world.next() {
+        let is_large = format!("{task:?}").matches("SetChange").count() > 10;
+        world.perform(&task, is_large.then_some(Fault::Before(Failure::TooLarge)));
+    }
+    assert!(sets.iter().all(|set| world.stands(ZONE, set)));
+    world.assert_no_breach();
+}
+
+#[test]
+fn settings_of_a_provider_are_written_once_whether_it_tells_them_or_not() {
+    for keeps_settings_to_itself in [false, true] {
+        let mut world = delivered(&[a("www", 1)]);
+        world.fake.with(|state| state.keeps_settings_to_itself = keeps_settings_to_itself);
+        let mut entry = crate::Entry::from(a("www", 1));
+        entry.properties.insert("proxied".to_owned(), "true".to_owned());
+        let node = super::super::Node {
+            zone: name(ZONE),
+            name: name("www.example.org"),
+            sets: vec![entry.clone()],
+            kept: vec![],
+        };
+        world.order(Order::Nodes(vec![node]));
+        world.settle();
+        assert_eq!(world.fake.sets(&name(ZONE))[&SetKey::of(&entry.set)], entry);
+        assert_eq!(world.fake.writes().len(), 1);
+        assert!(matches!(
+            world.told("www.example.org", Rtype::A),
+            Some(SetResult::Stands { written: Some(Written::Updated), .. })
+        ));
+        world.order(Order::Look);
+        world.run(Duration::from_secs(3600));
+        assert_eq!(world.fake.writes(), []);
+    }
+}
+
+#[test]
+fn what_is_to_leave_stays_and_says_so_while_its_replacement_is_refused() {
+    let mut world = delivered(&[a("www", 1)]);
+    world.fake.with(|state| {
+        state.refused.insert(name("www.example.org"));
+        state.precious.insert((name(ZONE), name("www.example.org")));
+    });
+    world.change(ZONE, "www.example.org", &[cname("www", "lb.example.net")]);
+    world.settle();
+    assert!(world.stands(ZONE, &a("www", 1)));
+    assert_eq!(failed(world.told("www.example.org", Rtype::CNAME)).0, "INVALID");
+    assert_eq!(failed(world.told("www.example.org", Rtype::A)).0, "REPLACEMENT_PENDING");
+    world.fake.with(|state| state.refused.clear());
+    world.run(Duration::from_secs(61));
+    assert_eq!(world.told("www.example.org", Rtype::A), Some(SetResult::Absent { deleted: true }));
+    world.assert_no_breach();
 }

@@ -76,12 +76,24 @@ impl World {
 
     /// A provider that is read by zones, compares and has a revision.
     pub(super) fn of_zones() -> World {
-        World::new(Nature { reading: Reading::Zones, batch_size: 100, compares: true, has_revision: true })
+        World::new(Nature {
+            reading: Reading::Zones,
+            batch_size: 100,
+            compares: true,
+            has_revision: true,
+            is_shared: true,
+        })
     }
 
     /// A provider that is read by sets.
     pub(super) fn of_sets() -> World {
-        World::new(Nature { reading: Reading::Sets, batch_size: 10, compares: false, has_revision: false })
+        World::new(Nature {
+            reading: Reading::Sets,
+            batch_size: 10,
+            compares: false,
+            has_revision: false,
+            is_shared: true,
+        })
     }
 
     fn connect(&mut self) {
@@ -98,6 +110,9 @@ impl World {
     }
 
     pub(super) fn order(&mut self, order: Order) {
+        if let (true, Order::Nodes(nodes)) = (std::env::var_os("FINGERPOST_TRACE").is_some(), &order) {
+            eprintln!("ORDER {nodes:?}");
+        }
         self.book.order(order, self.now);
         self.reports.append(&mut self.book.reports());
     }
@@ -130,6 +145,10 @@ impl World {
     /// Does a task, with this going wrong.
     pub(super) fn perform(&mut self, task: &Task, fault: Option<Fault>) {
         self.fake.with(|state| state.fault = fault);
+        if std::env::var_os("FINGERPOST_TRACE").is_some() {
+            let fault = self.fake.with(|state| state.fault.clone());
+            eprintln!("{:?} {task:?} {fault:?}", self.now);
+        }
         let outcome = task.perform(self.fake.as_ref()).now_or_never().unwrap();
         self.fake.with(|state| state.fault = None);
         self.book.done(task, outcome, self.now, 0.5);

@@ -72,16 +72,17 @@ impl Zone {
         let count = keys.difference(&self.guard.consented).count();
         let ours =
             self.marks.keys().filter(|key| matches!(self.held.get(key), Some(Held::Content(_)))).count();
-        let is_many = count > FEW && count * 100 > ours * SHARE;
+        let is_many = at.class.is_shared && count > FEW && count * 100 > ours * SHARE;
         self.guard.gathering = None;
         self.guard.passed = !is_many;
         self.guard.held = if is_many { keys } else { BTreeSet::new() };
     }
 
-    /// Forgets held deletions once none is due any more.
-    pub(in super::super) fn review(&mut self) {
-        if !self.guard.held.is_empty() && !self.is_queued(Stage::Delete) {
+    /// Whether deletions wait for consent; none does where none is due any more.
+    pub(in super::super) fn holds_deletions(&mut self) -> bool {
+        if !self.is_queued(Stage::Delete) {
             self.guard.held.clear();
         }
+        !self.guard.held.is_empty()
     }
 }

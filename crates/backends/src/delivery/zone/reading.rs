@@ -13,7 +13,7 @@ use super::situation::Stage;
 use super::turn::TOGETHER;
 use super::writing::is_answer;
 use super::{At, Wrote, Zone};
-use crate::marks::{corner, mark_key};
+use crate::marks::mark_key;
 use crate::{Entry, Failure, SetKey};
 
 /// From so many sets on, reading the whole zone is cheaper than reading them.
@@ -61,9 +61,10 @@ impl Zone {
 
     /// All types at a name that could decide anything.
     fn types_of_interest(&self, name: &Name) -> BTreeSet<Rtype> {
-        let nodes = self.origins.values().filter_map(|origin| origin.nodes.get(name));
-        let wanted = nodes.flat_map(|wanted| wanted.sets.iter().map(|set| set.entry.set.rtype));
-        let leaving = self.origins.values().flat_map(|origin| origin.leaving_at(name)).map(|key| key.rtype);
+        let wanted =
+            self.wanted_at(name).flat_map(|wanted| wanted.sets.iter().map(|set| set.entry.set.rtype));
+        let leaving =
+            self.origins_of(name).flat_map(|(_, origin)| origin.leaving_at(name)).map(|key| key.rtype);
         let mut types: BTreeSet<Rtype> = wanted.chain(leaving).collect();
         types.extend(self.marks.types(name));
         if self.turn.reads_zones() {
@@ -78,7 +79,7 @@ impl Zone {
 
     /// The domain that a set is told relative to.
     fn domain(&self, key: &SetKey) -> Option<Name> {
-        self.origins.values().find_map(|origin| {
+        self.origins_of(&key.name).find_map(|(_, origin)| {
             let wanted = origin.nodes.get(&key.name).and_then(|wanted| wanted.set(key.rtype));
             let wanted = wanted.and_then(|set| set.entry.domain.clone());
             let known = || origin.known.get(key).cloned().flatten();
@@ -99,7 +100,7 @@ impl Zone {
             return;
         }
         self.marks = Marks::read(entries.iter().map(|entry| &entry.set), &self.name, &self.owner);
-        let corner = corner(&self.name);
+        let corner = self.corner.clone();
         let sets =
             entries.into_iter().filter(|entry| corner.as_ref().is_none_or(|c| !entry.set.name.is_in(c)));
         let before = std::mem::take(&mut self.held);
@@ -108,18 +109,20 @@ impl Zone {
         self.adopt_bare_apex();
         let turn = &mut self.turn;
         (turn.must_read, turn.unread, turn.emptied, turn.moved) = (false, false, false, false);
-        turn.unremembered = true;
+        if let Some(revision) = turn.before_reading.take() {
+            (turn.revision, turn.unremembered) = (revision, false);
+        }
         turn.refresh(at.now);
         let names: Vec<Name> = self.active.keys().cloned().collect();
         names.iter().for_each(|name| self.was_read(name, at));
         self.work_out_all(at);
     }
 
-    /// Whether nothing but the apex is there where something of ours was.
+    /// Whether nothing but the apex is there where something was, or may have been.
     fn is_emptied(&self, entries: &[Entry]) -> bool {
         let is_apex = |set: &dns::RecordSet| set.name == self.name;
         let had = self.held.iter().any(|(key, held)| key.name != self.name && *held != Held::Absent);
-        had && entries.iter().all(|entry| is_apex(&entry.set))
+        (had || self.turn.unread) && entries.iter().all(|entry| is_apex(&entry.set))
     }
 
     /// What to keep of a set that was read: its content, if it is or could be ours.
@@ -138,14 +141,16 @@ impl Zone {
     /// kept once.
     fn completed(&self, mut entry: Entry, before: Option<&Held>) -> Entry {
         let key = SetKey::of(&entry.set);
-        if let Some(Held::Content(before)) = before.filter(|_| entry.properties.is_empty()) {
-            if before.set == entry.set {
-                entry.properties.clone_from(&before.properties);
-            }
+        let before = match before {
+            Some(Held::Content(before)) => Some(before),
+            _ => None,
+        };
+        if let Some(before) = before.filter(|before| entry.properties.is_empty() && before.set == entry.set) {
+            entry.properties.clone_from(&before.properties);
         }
-        let nodes = self.origins.values().filter_map(|origin| origin.nodes.get(&key.name));
-        let wanted = nodes.filter_map(|wanted| wanted.set(key.rtype)).map(|set| &set.entry.set);
-        if let Some(same) = wanted.into_iter().find(|wanted| **wanted == entry.set) {
+        let mut wanted =
+            self.wanted_at(&key.name).filter_map(|wanted| wanted.set(key.rtype)).map(|set| &set.entry.set);
+        if let Some(same) = wanted.find(|wanted| **wanted == entry.set) {
             entry.set = same.clone();
         }
         entry.domain = self.domain(&key);
@@ -173,20 +178,39 @@ impl Zone {
     ) {
         let marks: BTreeMap<SetKey, &Name> =
             names.iter().filter_map(|name| Some((self.mark_key(name)?, name))).collect();
+        let read: BTreeSet<&SetKey> = keys.iter().map(|(key, _)| key).collect();
+        let mut surprises = Vec::new();
         for ((key, _), entry) in keys.iter().zip(entries) {
-            match marks.get(key) {
-                Some(name) => {
-                    let set = entry.map(|entry| entry.set);
-                    self.marks.replace(name, &key.name, set, &self.name, &self.owner);
-                }
-                None => self.set_was_read(key, entry),
+            let Some(name) = marks.get(key) else {
+                self.set_was_read(key, entry);
+                continue;
+            };
+            if self.mark_was_read(name, key, entry, &read) {
+                surprises.push(*name);
             }
         }
         self.read_limit = (self.read_limit * 2).min(MANY);
         for name in names {
             self.was_read(name, at);
-            self.work_out(name, at);
+            match surprises.contains(&name) {
+                true => self.look_at(name, at),
+                false => self.work_out(name, at),
+            }
         }
+    }
+
+    /// Takes in a mark; says whether it names sets of which nothing is known.
+    fn mark_was_read(
+        &mut self,
+        name: &Name,
+        key: &SetKey,
+        entry: Option<Entry>,
+        read: &BTreeSet<&SetKey>,
+    ) -> bool {
+        let before = self.marks.types(name);
+        self.marks.replace(name, &key.name, entry.map(|entry| entry.set), &self.name, &self.owner);
+        let mut new = self.marks.types(name).into_iter().filter(|rtype| !before.contains(rtype));
+        new.any(|rtype| !read.contains(&SetKey { name: name.clone(), rtype }))
     }
 
     /// Some sets could not be read: fewer are tried, and what cannot be read alone waits alone.
@@ -291,7 +315,12 @@ impl Zone {
                 self.turn.revision = revision;
                 self.turn.unremembered = false;
             }
-            Purpose::Drift => self.turn.must_read = !is_same,
+            Purpose::BeforeReading => self.turn.before_reading = Some(revision),
+            Purpose::Drift if is_same => {}
+            Purpose::Drift => {
+                self.turn.must_read = true;
+                self.turn.before_reading = Some(revision);
+            }
             Purpose::BeforeWriting => {
                 self.turn.refresh(at.now);
                 if !is_same {

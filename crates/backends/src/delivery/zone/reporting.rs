@@ -2,12 +2,11 @@
 
 use dns::{Name, Rtype};
 
-use super::super::origin::Wanted;
 use super::super::{Report, SetResult, Trouble};
 use super::held::Held;
 use super::situation::{Fate, Situation};
 use super::{At, Zone};
-use crate::SetKey;
+use crate::{Failure, SetKey};
 
 impl Zone {
     /// Tells what stands, what is in the way and what is gone.
@@ -31,6 +30,23 @@ impl Zone {
         }
         if at.class.complete {
             self.tell_absent(name);
+            self.tell_relied_on(name, situation);
+        }
+    }
+
+    /// Tells what is to leave and cannot, because its replacement was refused or is blocked.
+    fn tell_relied_on(&mut self, name: &Name, situation: &Situation) {
+        let is_stuck = situation.puts.is_empty() && situation.unmarked.is_empty();
+        let Some(active) = self.active.get_mut(name).filter(|_| is_stuck) else { return };
+        let new: Vec<Rtype> =
+            situation.relied_on.iter().copied().filter(|rtype| active.relied_on.insert(*rtype)).collect();
+        let trouble = Trouble {
+            reason: "ServerError",
+            code: "REPLACEMENT_PENDING",
+            message: "it stays until what replaces it at this name stands".to_owned(),
+        };
+        for rtype in new {
+            self.tell_failed(name, rtype, &trouble, false);
         }
     }
 
@@ -56,11 +72,12 @@ impl Zone {
     fn tell_absent(&mut self, name: &Name) {
         let active = self.active.get(name);
         let mut gone = Vec::new();
-        for (origin, content) in &self.origins {
+        for (origin, content) in self.origins_of(name) {
             for key in content.leaving_at(name) {
                 let stands = self.held.get(&key).is_some_and(|held| *held != Held::Absent);
                 let unread = active.is_some_and(|active| active.unread.contains_key(&key.rtype));
-                if !unread && !(stands && self.is_ours(&key)) {
+                let may_stand = unread || (stands && self.is_ours(&key));
+                if !may_stand {
                     let deleted = active.is_some_and(|active| active.deleted.contains(&key.rtype));
                     gone.push((origin.clone(), key, deleted));
                 }
@@ -77,8 +94,9 @@ impl Zone {
 
     /// Tells a result to everybody who wants the set.
     fn tell(&mut self, name: &Name, rtype: Rtype, result: SetResult) {
-        for (zone, origin) in &mut self.origins {
-            let sets = origin.nodes.get_mut(name).map(|wanted: &mut Wanted| &mut wanted.sets);
+        for zone in name.suffixes() {
+            let wanted = self.origins.get_mut(&zone).and_then(|origin| origin.nodes.get_mut(name));
+            let sets = wanted.map(|wanted| &mut wanted.sets);
             for set in sets.into_iter().flatten().filter(|set| set.entry.set.rtype == rtype) {
                 if set.is_news(&result) {
                     let key = SetKey { name: name.clone(), rtype };
@@ -90,9 +108,11 @@ impl Zone {
 
     /// Tells that something stands, if it is what is still wanted.
     pub(super) fn tell_if_wanted(&mut self, name: &Name, rtype: Rtype, result: SetResult) {
-        let nodes = self.origins.values().filter_map(|origin| origin.nodes.get(name));
-        let mut wanted = nodes.filter_map(|wanted| wanted.set(rtype));
-        if wanted.any(|set| self.stands(&set.entry)) {
+        let is_wanted = {
+            let mut wanted = self.wanted_at(name).filter_map(|wanted| wanted.set(rtype));
+            wanted.any(|set| self.stands(&set.entry))
+        };
+        if is_wanted {
             self.tell(name, rtype, result);
         }
     }
@@ -101,13 +121,18 @@ impl Zone {
     pub(super) fn tell_failed(&mut self, name: &Name, rtype: Rtype, trouble: &Trouble, exhausted: bool) {
         let result = SetResult::Failed { trouble: trouble.clone(), exhausted };
         let key = SetKey { name: name.clone(), rtype };
-        for (zone, origin) in &self.origins {
-            if origin.leaving.contains_key(&key) {
-                let (zone, key) = (zone.clone(), key.clone());
-                self.reports.push(Report::Set { zone, key, result: result.clone() });
-            }
+        let leaving = self.origins_of(name).filter(|(_, origin)| origin.leaving.contains_key(&key));
+        let zones: Vec<Name> = leaving.map(|(zone, _)| zone.clone()).collect();
+        for zone in zones {
+            self.reports.push(Report::Set { zone, key: key.clone(), result: result.clone() });
         }
         self.tell(name, rtype, result);
+    }
+
+    /// Tells everything that is not as wanted what is the matter with the zone as a whole.
+    pub(in super::super) fn tell_own_trouble(&mut self, failure: &Failure, at: At<'_>) {
+        let exhausted = self.backoff.is_exhausted(&at.class.settings.retry);
+        self.tell_trouble(&Trouble::from(failure), exhausted);
     }
 
     /// Tells everything that is not as wanted that the server, or the zone, is in trouble.
@@ -122,14 +147,16 @@ impl Zone {
                 self.tell(&name, rtype, result);
             }
         }
+        for (zone, origin) in &mut self.origins {
+            origin.fail_leaving(zone, trouble, exhausted, &mut self.reports);
+        }
     }
 
     /// The wanted types at a name that do not stand, or were not read back.
     fn not_standing(&self, name: &Name) -> Vec<Rtype> {
         let unread =
             |rtype: Rtype| self.active.get(name).is_some_and(|active| active.unread.contains_key(&rtype));
-        let nodes = self.origins.values().filter_map(|origin| origin.nodes.get(name));
-        let sets = nodes.flat_map(|wanted| &wanted.sets);
+        let sets = self.wanted_at(name).flat_map(|wanted| &wanted.sets);
         let missing = sets.filter(|set| unread(set.entry.set.rtype) || !self.stands(&set.entry));
         missing.map(|set| set.entry.set.rtype).collect()
     }

@@ -6,7 +6,6 @@ use dns::{Name, Rtype};
 
 use super::held::{Held, is_as_wanted, standing};
 use super::{At, Zone};
-use crate::marks::corner;
 use crate::{Entry, SetKey};
 
 /// What a name needs first.
@@ -60,14 +59,14 @@ pub(super) struct Situation {
     pub(super) clearing: Vec<Rtype>,
     /// Ours, not wanted, and to go once all that is wanted stands.
     pub(super) deletes: Vec<Rtype>,
+    /// Ours, not wanted, and to stay until what replaces them stands.
+    pub(super) relied_on: Vec<Rtype>,
     /// In our mark for nothing.
     pub(super) excess: Vec<Rtype>,
     /// Whether something stands there that has to be read first.
     pub(super) is_unknown: bool,
     /// Whether something waits after a failure.
     pub(super) is_waiting: bool,
-    /// Whether something waits for what may not go yet.
-    pub(super) is_deferred: bool,
 }
 
 impl Situation {
@@ -85,7 +84,6 @@ impl Zone {
         let wishes = self.wishes(name, &marked);
         let free: BTreeSet<Rtype> =
             wishes.iter().filter(|wish| wish.fate == Fate::Free).map(|wish| wish.entry.set.rtype).collect();
-        let blocked = wishes.iter().any(|wish| wish.fate == Fate::Blocked);
         let mut situation = Situation { wishes, ..Situation::default() };
         situation.unmarked = free.difference(&marked).copied().collect();
         situation.is_unknown = self.is_unknown(name, &marked, &situation);
@@ -95,8 +93,9 @@ impl Zone {
             |rtype: &Rtype| !free.contains(rtype) && !kept.contains(rtype) && !self.is_fixed(name, *rtype);
         let disposable: Vec<Rtype> = ours.iter().copied().filter(unwanted).collect();
         self.plan_puts(&marked, &ours, &disposable, &mut situation, at);
-        if at.class.complete && !blocked {
-            situation.deletes = disposable;
+        if at.class.complete {
+            (situation.relied_on, situation.deletes) =
+                disposable.into_iter().partition(|rtype| self.is_relied_on(*rtype, &situation));
             situation.excess =
                 marked.iter().copied().filter(|rtype| !ours.contains(rtype) && unwanted(rtype)).collect();
         }
@@ -121,16 +120,22 @@ impl Zone {
             let in_the_way: Vec<Rtype> =
                 ours.iter().copied().filter(|other| excludes(rtype, *other)).collect();
             let can_go = in_the_way.iter().all(|other| at.class.complete && disposable.contains(other));
-            match can_go {
-                true => {
-                    situation.puts.push(rtype);
-                    situation.clearing.extend(in_the_way);
-                }
-                false => situation.is_deferred = true,
+            // What may not go yet is told to leave later, and then this is worked out again.
+            if can_go {
+                situation.puts.push(rtype);
+                situation.clearing.extend(in_the_way);
             }
         }
         situation.clearing.sort_unstable();
         situation.clearing.dedup();
+    }
+
+    /// Whether a set has to stay until something that may replace it stands, lest the name be without
+    /// an answer.
+    fn is_relied_on(&self, rtype: Rtype, situation: &Situation) -> bool {
+        let wishes = situation.wishes.iter().filter(|wish| wish.fate != Fate::Misplaced);
+        let mut missing = wishes.filter(|wish| wish.fate == Fate::Blocked || !self.stands(&wish.entry));
+        missing.any(|wish| replaces(wish.entry.set.rtype, rtype))
     }
 
     /// Takes out what waits after a failure of its own.
@@ -152,7 +157,6 @@ impl Zone {
     pub(super) fn stage(&self, name: &Name, situation: &Situation, at: At<'_>) -> Option<Stage> {
         let active = self.active.get(name);
         let unread = active.is_some_and(|active| !active.unread.is_empty());
-        let pending_delete = situation.deletes.iter().any(|rtype| !situation.clearing.contains(rtype));
         let look = situation.is_unknown || active.is_some_and(|active| active.look);
         let unreadable = active.is_some_and(|active| active.unreadable.until() > at.now);
         match () {
@@ -161,10 +165,9 @@ impl Zone {
             () if !situation.unmarked.is_empty() => Some(Stage::Mark),
             () if !situation.puts.is_empty() => Some(Stage::Put),
             () if unread => Some(Stage::ReadBack),
-            () if situation.is_waiting => Some(Stage::Waiting),
-            () if situation.is_deferred => None,
-            () if pending_delete => Some(Stage::Delete),
+            () if !situation.deletes.is_empty() => Some(Stage::Delete),
             () if !situation.excess.is_empty() => Some(Stage::Unmark),
+            () if situation.is_waiting => Some(Stage::Waiting),
             () => None,
         }
     }
@@ -172,10 +175,8 @@ impl Zone {
     /// What is wanted at a name, the innermost origin's first; each type once.
     fn wishes(&self, name: &Name, marked: &BTreeSet<Rtype>) -> Vec<Wish> {
         let mut entries: Vec<(Entry, bool)> = Vec::new();
-        for (_, origin) in self.origins.iter().rev().filter(|(origin, _)| name.is_in(origin)) {
-            let sets = origin.nodes.get(name).into_iter().flat_map(|wanted| &wanted.sets);
-            entries.extend(sets.map(|set| (set.entry.clone(), true)));
-        }
+        let sets = self.wanted_at(name).flat_map(|wanted| &wanted.sets);
+        entries.extend(sets.map(|set| (set.entry.clone(), true)));
         entries.extend(self.apex(name, marked).into_iter().map(|entry| (entry, false)));
         let mut seen = BTreeSet::new();
         entries.retain(|(entry, _)| seen.insert(entry.set.rtype));
@@ -203,9 +204,11 @@ impl Zone {
         if inner && (key.rtype == Rtype::SOA || of_a_zone) {
             return Fate::Misplaced;
         }
-        let in_corner = corner(&self.name).is_some_and(|corner| key.name.is_in(&corner));
+        let in_corner = self.corner.as_ref().is_some_and(|corner| key.name.is_in(corner));
         let foreign = |rtype: Rtype| !marked.contains(&rtype) && !self.is_adoptable(&key.name, rtype);
-        let in_the_way = |rtype: Rtype| rtype == key.rtype || excludes(rtype, key.rtype);
+        // Where sets are read one by one, what else stands at the name is the server's to judge.
+        let by_name = self.turn.reads_zones();
+        let in_the_way = |rtype: Rtype| rtype == key.rtype || (by_name && excludes(rtype, key.rtype));
         let blocked = standing(&self.held, &key.name).any(|(rtype, _)| foreign(rtype) && in_the_way(rtype));
         if in_corner || blocked { Fate::Blocked } else { Fate::Free }
     }
@@ -221,8 +224,7 @@ impl Zone {
     }
 
     fn kept(&self, name: &Name) -> BTreeSet<Rtype> {
-        let nodes = self.origins.values().filter_map(|origin| origin.nodes.get(name));
-        nodes.flat_map(|wanted| wanted.kept.iter().copied()).collect()
+        self.wanted_at(name).flat_map(|wanted| wanted.kept.iter().copied()).collect()
     }
 
     /// Whether exactly this stands there.
@@ -246,7 +248,8 @@ impl Zone {
         for wish in wishes.iter().filter(|wish| wish.fate != Fate::Misplaced) {
             let key = SetKey::of(&wish.entry.set);
             let is_absent = self.held.get(&key) == Some(&Held::Absent);
-            if is_absent || self.stands(&wish.entry) || self.adopted.contains(&key) {
+            let may_be_made = wish.fate == Fate::Free && (is_absent || self.adopted.contains(&key));
+            if may_be_made || self.stands(&wish.entry) {
                 self.marks.claim(&key);
             }
         }
@@ -258,4 +261,11 @@ fn excludes(one: Rtype, other: Rtype) -> bool {
     let beside_anything = |rtype: Rtype| matches!(rtype, Rtype::RRSIG | Rtype::NSEC);
     let alias = (one == Rtype::CNAME) != (other == Rtype::CNAME);
     alias && !beside_anything(one) && !beside_anything(other)
+}
+
+/// Whether clients that used one type may be served by the other.
+fn replaces(one: Rtype, other: Rtype) -> bool {
+    let leads_somewhere =
+        |rtype: Rtype| matches!(rtype, Rtype::A | Rtype::AAAA | Rtype::CNAME | Rtype::HTTPS | Rtype::SVCB);
+    excludes(one, other) || (leads_somewhere(one) && leads_somewhere(other))
 }

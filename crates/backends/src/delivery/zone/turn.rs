@@ -8,7 +8,7 @@ use super::super::backoff::Moment;
 use super::super::task::{Job, Purpose};
 use super::situation::Stage;
 use super::{At, Zone};
-use crate::Reading;
+use crate::{Failure, Reading};
 
 /// So long after the last proof we take a zone to be as we know it.
 const FRESH: Duration = Duration::from_secs(5);
@@ -33,6 +33,9 @@ pub(super) struct Turn {
     /// Whether the last reading found nothing where something was, which one reading does not prove.
     pub(super) emptied: bool,
     pub(super) revision: Option<u64>,
+    /// The revision that was asked for before the next reading of the zone: whatever somebody writes
+    /// meanwhile moves it on, and is found by the next look.
+    pub(super) before_reading: Option<Option<u64>>,
     /// Whether somebody else wrote since the last whole reading.
     pub(super) moved: bool,
     pub(super) fresh_until: Moment,
@@ -55,6 +58,7 @@ impl Turn {
             unread: zones,
             emptied: false,
             revision: None,
+            before_reading: None,
             moved: false,
             fresh_until: Moment::ZERO,
             unsettled: false,
@@ -82,6 +86,12 @@ impl Turn {
         self.fresh_until = now + FRESH;
     }
 
+    /// The zone was settled, or not; that may have moved its revision too.
+    pub(super) fn settled(&mut self, result: &Result<(), Failure>) {
+        self.unsettled = result.is_err();
+        self.unremembered = self.reads_zones();
+    }
+
     /// Something was written.
     pub(super) fn wrote(&mut self, now: Moment) {
         self.refresh(now);
@@ -104,7 +114,7 @@ impl Zone {
         }
         self.wake(at);
         let job = match self.turn.must_read {
-            true => Some(Job::ReadZone),
+            true => Some(self.whole_reading()),
             false => self.next_of_queues(at, generation, may_write).or_else(|| self.finishing(at, may_write)),
         };
         let job = job.or_else(|| self.drift(at));
@@ -120,7 +130,8 @@ impl Zone {
         let work = [Stage::Look, Stage::Mark, Stage::Put, Stage::ReadBack, Stage::Unmark];
         let has_work = work.iter().any(|stage| self.is_queued(*stage));
         let finishing = !self.turn.unread && (self.turn.unsettled || self.turn.unremembered);
-        let now = (self.turn.must_read || has_work || finishing).then_some(at.now);
+        let now =
+            (self.turn.must_read || has_work || finishing || !self.restoring.is_empty()).then_some(at.now);
         let deletes = self.is_queued(Stage::Delete).then(|| self.guard.due()).flatten();
         let waiting = self.waiting.first().map(|(moment, _)| *moment);
         let due = [now, deletes, waiting, Some(self.turn.look_at)].into_iter().flatten().min();
@@ -129,9 +140,10 @@ impl Zone {
         due.map(|due| due.max(self.backoff.until()).max(fenced))
     }
 
-    /// Looks for drift as soon as possible.
+    /// Looks for drift as soon as possible, whatever the revision says.
     pub(in super::super) fn look(&mut self, at: At<'_>) {
         self.turn.look_at = at.now;
+        self.turn.moved = true;
         if !self.turn.reads_zones() {
             let names: Vec<Name> = self.wanted_names(None).cloned().collect();
             names.iter().for_each(|name| self.look_at(name, at));
@@ -144,6 +156,9 @@ impl Zone {
         }
         if self.turn.batches >= BATCHES && self.is_queued(Stage::ReadBack) {
             return Some(self.reading_of(Stage::ReadBack));
+        }
+        if !self.restoring.is_empty() && may_write() {
+            return Some(self.restore(generation));
         }
         let stage = self.next_stage(at)?;
         if stage == Stage::ReadBack {
@@ -193,9 +208,18 @@ impl Zone {
         }
         self.turn.look_at = at.now + drift.mul_f64(0.9 + 0.1 * at.jitter);
         self.turn.looks += 1;
-        match self.turn.moved || self.turn.looks.is_multiple_of(LOOKS) {
-            true => Some(Job::ReadZone),
+        self.turn.must_read = self.turn.moved || self.turn.looks.is_multiple_of(LOOKS);
+        match self.turn.must_read {
+            true => Some(self.whole_reading()),
             false => Some(Job::Revision(Purpose::Drift)),
+        }
+    }
+
+    /// A reading of the whole zone; its revision comes first.
+    fn whole_reading(&self) -> Job {
+        match self.turn.before_reading {
+            Some(_) => Job::ReadZone,
+            None => Job::Revision(Purpose::BeforeReading),
         }
     }
 
@@ -226,9 +250,6 @@ impl Zone {
     fn wake(&mut self, at: At<'_>) {
         while let Some((_, name)) = self.waiting.first().filter(|(moment, _)| *moment <= at.now).cloned() {
             self.work_out(&name, at);
-            if self.waiting.contains(&(at.now, name.clone())) {
-                break;
-            }
         }
     }
 }

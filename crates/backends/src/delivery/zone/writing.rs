@@ -13,12 +13,25 @@ use crate::marks::Mark;
 use crate::{Batch, Entry, Failure, SetChange, SetKey};
 
 impl Zone {
+    /// A batch of what made room for something that was then refused.
+    pub(super) fn restore(&mut self, generation: u64) -> Job {
+        let mut writing = self.empty_batch(What::Sets, generation);
+        for entry in std::mem::take(&mut self.restoring) {
+            self.add_set(&entry.set.name.clone(), entry.set.rtype, Some(entry), &mut writing);
+        }
+        Job::Write(writing)
+    }
+
+    fn empty_batch(&self, what: What, generation: u64) -> Writing {
+        let batch = Batch { zone: self.name.clone(), changes: Vec::new(), guards: Vec::new(), generation };
+        Writing { what, batch, names: Vec::new() }
+    }
+
     /// The next batch of a queue.
     pub(super) fn write(&mut self, stage: Stage, generation: u64, at: At<'_>) -> Option<Job> {
         let names: Vec<Name> = self.queued(stage).take(self.limit).cloned().collect();
-        let batch = Batch { zone: self.name.clone(), changes: Vec::new(), guards: Vec::new(), generation };
         let what = if matches!(stage, Stage::Mark | Stage::Unmark) { What::Marks } else { What::Sets };
-        let mut writing = Writing { what, batch, names: Vec::new() };
+        let mut writing = self.empty_batch(what, generation);
         for name in names {
             if writing.batch.changes.len() >= self.limit {
                 break;
@@ -114,12 +127,14 @@ impl Zone {
         self.turn.wrote(at.now);
         let names: BTreeSet<&Name> = writing.names.iter().collect();
         let mut worst = None;
+        let mut refused = BTreeSet::new();
         for ((change, name), result) in writing.batch.changes.iter().zip(&writing.names).zip(results) {
             match result {
                 Ok(()) => self.change_was_made(writing.what, change, name),
                 Err(failure) => {
                     let about_it = failure.is_about_the_record() || (names.len() == 1 && is_answer(&failure));
                     if about_it {
+                        refused.insert(change.key.clone());
                         self.change_was_refused(writing.what, change, name, &failure, at);
                     }
                     if !failure.is_about_the_record() {
@@ -130,8 +145,20 @@ impl Zone {
             }
         }
         self.adjust_limit(names.len(), worst.as_ref(), at);
+        self.restore_after(writing, &refused);
         names.into_iter().for_each(|name| self.work_out(name, at));
         worst.filter(|failure| *failure != Failure::TooLarge)
+    }
+
+    /// Where a put was refused after that which made room for it went, that is to come back: a name
+    /// keeps its answer.
+    fn restore_after(&mut self, writing: &Writing, refused: &BTreeSet<SetKey>) {
+        let changes = || writing.batch.changes.iter();
+        let lost =
+            |name: &Name| changes().any(|change| change.key.name == *name && refused.contains(&change.key));
+        let went = changes().filter(|change| change.after.is_none() && !refused.contains(&change.key));
+        let back = went.filter(|change| writing.what == What::Sets && lost(&change.key.name));
+        self.restoring.extend(back.filter_map(|change| change.before.clone()));
     }
 
     /// A batch that a server chokes on is halved, until what it chokes on is alone.
@@ -202,7 +229,7 @@ impl Zone {
 }
 
 /// Whether the server answered, so that a smaller request may fare better.
-pub(super) fn is_answer(failure: &Failure) -> bool {
+pub(in super::super) fn is_answer(failure: &Failure) -> bool {
     matches!(failure, Failure::Server(_) | Failure::Unreadable | Failure::TooLarge | Failure::Endless)
 }
 
