@@ -1,5 +1,7 @@
 //! The command line: what there is to type, and the help that teaches it.
 
+mod provider;
+
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -10,6 +12,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use dns::{Name, Rtype};
 
 use crate::cluster::ClusterArguments;
+
+pub use provider::{AuthenticationArguments, Protocol, ProviderArguments, StoreArguments, Stored};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -76,6 +80,9 @@ pub enum Command {
     /// In a cluster: answer queries from its objects, in any number of replicas
     #[command(long_about = DNS_ABOUT, after_long_help = DNS_EXAMPLES)]
     Dns(DnsArguments),
+    /// Take records from others over HTTP, and hold or hand on what they say
+    #[command(long_about = provider::ABOUT, after_long_help = provider::EXAMPLES)]
+    Provider(Box<ProviderArguments>),
 }
 
 /// Where the objects come from.

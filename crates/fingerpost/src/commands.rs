@@ -7,6 +7,7 @@ mod explain;
 mod logging;
 mod operator;
 mod plan;
+mod provider;
 mod signals;
 mod up;
 
@@ -92,6 +93,7 @@ fn dispatch(cli: &Cli) -> Result<Ending> {
         Command::Crds => crds::run(),
         Command::Operator(arguments) => operator::run(arguments),
         Command::Dns(arguments) => dns::run(arguments),
+        Command::Provider(arguments) => provider::run(arguments),
     }
 }
 

@@ -17,6 +17,7 @@ pub mod instance;
 pub mod nameserver;
 pub mod operator;
 pub mod planned;
+pub mod provider;
 pub mod render;
 pub mod source;
 pub mod state;

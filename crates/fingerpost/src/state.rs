@@ -240,7 +240,8 @@ impl StateDir {
     }
 }
 
-fn lock(root: &Path) -> Result<File, StateError> {
+/// Keeps other processes out of a directory for as long as the file is open.
+pub(crate) fn lock(root: &Path) -> Result<File, StateError> {
     let failed = |source| StateError::Io { path: root.to_owned(), source };
     let file = File::create(root.join("lock")).map_err(failed)?;
     match file.try_lock() {

@@ -1,6 +1,6 @@
 //! The server's side of authentication: a request as it arrived, and whether it is believed.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use http::HeaderMap;
 use jiff::Timestamp;
@@ -51,7 +51,7 @@ pub enum Refusal {
 /// Decides which requests are believed.
 #[derive(Debug)]
 pub struct Verifier {
-    keys: Keys,
+    keys: RwLock<Keys>,
     hosts: Vec<String>,
     nonces: Mutex<Nonces>,
 }
@@ -59,7 +59,7 @@ pub struct Verifier {
 impl Verifier {
     /// A verifier with these keys and an empty memory.
     pub fn new(keys: Keys) -> Verifier {
-        Verifier { keys, hosts: Vec::new(), nonces: Mutex::default() }
+        Verifier { keys: RwLock::new(keys), hosts: Vec::new(), nonces: Mutex::default() }
     }
 
     /// The same, accepting only requests that were signed for one of these hosts (`name` or `name:port` as in
@@ -73,6 +73,11 @@ impl Verifier {
         Verifier { nonces: Mutex::new(nonces), ..self }
     }
 
+    /// Takes other keys from now on; what was remembered stays.
+    pub fn change_keys(&self, keys: Keys) {
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
+    }
+
     /// Whether a request is believed. Its nonce is remembered only if it is.
     pub fn verify(&self, request: &Arrived<'_>, now: Timestamp) -> Result<(), Refusal> {
         let (timestamp, nonce) = (request.header(TIMESTAMP)?, request.header(NONCE)?);
@@ -81,7 +86,9 @@ impl Verifier {
         if (moment.as_second() - now.as_second()).abs() > WINDOW {
             return Err(Refusal::Stale);
         }
-        let holds = signature::holds(&self.keys, &signed, request.header(SIGNATURE)?);
+        let signature = request.header(SIGNATURE)?;
+        let holds =
+            signature::holds(&self.keys.read().unwrap_or_else(PoisonError::into_inner), &signed, signature);
         if !holds || !self.is_bound(nonce, request) {
             return Err(Refusal::Signature);
         }
