@@ -5,6 +5,7 @@
 //! that names the command to run.
 
 mod address;
+mod blocking;
 pub mod chart;
 mod client;
 mod cluster;
@@ -22,10 +23,12 @@ mod process;
 mod program;
 mod proxy;
 mod up;
+mod update_server;
 mod usage;
 mod watcher;
 
 pub use address::own_address;
+pub use blocking::block_on;
 pub use client::{Reply, ask};
 pub use cluster::{Alone, Answer, Api, Cluster, Objects, Requests, Said, Server, Start, documents};
 pub use dig::{Dig, dig};
@@ -36,10 +39,11 @@ pub use folder::{Folder, example};
 pub use kill::{Kills, Scenario, Step};
 pub use operator::{OPERATOR_NAMESPACE, Operator, Place};
 pub use patience::{PATIENCE, eventually, wait_for, wait_for_within};
-pub use powerdns::PowerDns;
+pub use powerdns::{PowerDns, Store};
 pub use process::Process;
 pub use program::{call, fingerpost, run};
 pub use proxy::{Call, Fault, Hook, Proxy, Rule};
 pub use up::{Options, Up};
+pub use update_server::{KEYS, UpdateProgram, UpdateServer, key_secret};
 pub use usage::Usage;
 pub use watcher::{Expectation, Report, Watcher};

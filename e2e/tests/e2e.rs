@@ -44,6 +44,8 @@ mod proxy;
 mod publication;
 #[path = "e2e/replicas.rs"]
 mod replicas;
+#[path = "e2e/rfc2136.rs"]
+mod rfc2136;
 #[path = "e2e/servers.rs"]
 mod servers;
 #[path = "e2e/webhook.rs"]

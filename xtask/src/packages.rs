@@ -8,10 +8,12 @@ use anyhow::{Result, bail};
 use crate::cargo;
 
 /// What the end-to-end tests need: the program, or the path of a file, and its Debian package.
-const NEEDED: [(&str, &str); 7] = [
+const NEEDED: [(&str, &str); 9] = [
     ("dig", "bind9-dnsutils"),
     ("kdig", "knot-dnsutils"),
     ("named-checkzone", "bind9-utils"),
+    ("named", "bind9"),
+    ("knotd", "knot"),
     ("lua5.1", "lua5.1"),
     ("pdns_server", "pdns-server"),
     ("/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql", "pdns-backend-sqlite3"),

@@ -10,9 +10,12 @@
 
 pub mod embedded;
 mod failure;
+pub mod powerdns;
 mod provider;
+pub mod rfc2136;
 pub mod transport;
 pub mod webhook;
+pub mod zone_file;
 
 pub use failure::Failure;
 pub use provider::{Batch, Entry, NewZone, OpenedZone, Provider, Reading, Reply, SetChange, SetKey};

@@ -1,0 +1,193 @@
+//! PowerDNS's authoritative server, by its HTTP API.
+//!
+//! ```text
+//! open_zone ──► zones      found or made; what there is is asked once and remembered
+//! write     ──► writing    look ──► PATCH, halved around what is refused ──► look again if disturbed
+//!                 ├─ request   what is sent      (pure)
+//!                 └─ reading   what stands there (pure)
+//! ```
+//!
+//! PowerDNS cannot compare and swap. A zone's serial moves with every change by the API, so it tells
+//! whether anybody wrote since we last read the zone, and whether anybody got in between our look and our
+//! write; only then are the names themselves read again.
+
+mod api;
+mod content;
+pub mod lua;
+mod reading;
+mod request;
+#[cfg(test)]
+mod tests;
+mod writing;
+mod zones;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ::api::dnsclass::{SecretText, ZoneKind};
+use dns::Name;
+use futures::future::BoxFuture;
+use tokio::sync::Mutex as AsyncMutex;
+
+use crate::transport::http::HttpClient;
+use crate::{Batch, Entry, Failure, NewZone, OpenedZone, Provider, Reading, Reply, SetKey};
+use api::Api;
+use reading::Facts;
+use zones::Zones;
+
+pub use api::Version;
+
+/// Past this many RRsets a PATCH gains nothing.
+const BATCH: usize = 1000;
+
+/// Which server, and what the zones are like that are made there.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where the API is.
+    pub url: String,
+    /// The server's identifier in the API.
+    pub server_id: String,
+    /// The API key.
+    pub api_key: SecretText,
+    /// The kind of zones that are made.
+    pub zone_kind: ZoneKind,
+    /// Whether zones that are made are signed.
+    pub dnssec: bool,
+}
+
+/// A PowerDNS server.
+pub struct Powerdns {
+    api: Api,
+    zone_kind: ZoneKind,
+    dnssec: bool,
+    zones: Zones,
+    memories: Mutex<HashMap<Name, Arc<AsyncMutex<Memory>>>>,
+}
+
+/// What is remembered of a zone. Nothing goes wrong without it; it saves requests.
+#[derive(Debug, Default)]
+struct Memory {
+    /// The zone's serial when all of it was last read, or after our own writes since.
+    serial: Option<u32>,
+    /// How many record sets it had then.
+    sets: usize,
+    /// Record sets that are there and that we cannot read, so that nobody may write over them.
+    opaque: Vec<SetKey>,
+    /// Names came or went, and PowerDNS has not worked out the order of names since.
+    unordered: bool,
+    /// Something changed that the secondaries have not been told.
+    untold: bool,
+}
+
+impl Powerdns {
+    /// A server that is reached by this client.
+    pub fn new(settings: Settings, client: HttpClient) -> Result<Powerdns, Failure> {
+        Ok(Powerdns {
+            api: Api::new(&settings, client)?,
+            zone_kind: settings.zone_kind,
+            dnssec: settings.dnssec,
+            zones: Zones::default(),
+            memories: Mutex::default(),
+        })
+    }
+
+    /// The server's version, which decides what its Lua functions can do.
+    pub async fn version(&self) -> Result<Version, Failure> {
+        self.api.version().await
+    }
+
+    fn memory(&self, zone: &Name) -> Arc<AsyncMutex<Memory>> {
+        let mut memories = self.memories.lock().unwrap_or_else(PoisonError::into_inner);
+        memories.entry(zone.clone()).or_default().clone()
+    }
+
+    async fn read_all(&self, zone: &Name) -> Result<Vec<Entry>, Failure> {
+        let memory = self.memory(zone);
+        let mut memory = memory.lock().await;
+        let (facts, read) = self.api.zone(zone).await?;
+        memory.serial = facts.counts().then_some(facts.serial);
+        memory.sets = read.sets.len();
+        memory.opaque = read.opaque;
+        // A predecessor may have died between its last write and the ordering.
+        if memory.unordered && reading::needs_order(zone, &facts, &read.sets) {
+            self.order(zone, &facts, &mut memory).await?;
+        }
+        Ok(read.sets.into_iter().map(Entry::from).collect())
+    }
+
+    /// Has PowerDNS work out empty non-terminals and the order of names, unless it does so by itself.
+    async fn order(&self, zone: &Name, facts: &Facts, memory: &mut Memory) -> Result<(), Failure> {
+        if !facts.api_rectify {
+            self.api.rectify(zone).await?;
+        }
+        memory.unordered = false;
+        Ok(())
+    }
+
+    async fn settle_zone(&self, zone: &Name) -> Result<(), Failure> {
+        let memory = self.memory(zone);
+        let mut memory = memory.lock().await;
+        if !memory.unordered && !memory.untold {
+            return Ok(());
+        }
+        let facts = self.api.facts(zone).await?;
+        if memory.unordered {
+            self.order(zone, &facts, &mut memory).await?;
+        }
+        if memory.untold && facts.is_primary() {
+            self.api.notify(zone).await?;
+        }
+        memory.untold = false;
+        Ok(())
+    }
+}
+
+impl Provider for Powerdns {
+    fn reading(&self) -> Reading {
+        Reading::Zones
+    }
+
+    fn batch_size(&self) -> usize {
+        BATCH
+    }
+
+    fn health(&self) -> Reply<'_, ()> {
+        Box::pin(async { self.version().await.map(drop) })
+    }
+
+    fn open_zone<'a>(&'a self, zone: &'a NewZone) -> Reply<'a, OpenedZone> {
+        Box::pin(self.open(zone))
+    }
+
+    fn revision<'a>(&'a self, zone: &'a Name) -> Reply<'a, Option<u64>> {
+        Box::pin(async {
+            let facts = self.api.facts(zone).await?;
+            Ok(facts.counts().then_some(u64::from(facts.serial)))
+        })
+    }
+
+    fn read_zone<'a>(&'a self, zone: &'a Name) -> Reply<'a, Vec<Entry>> {
+        Box::pin(self.read_all(zone))
+    }
+
+    fn read_sets<'a>(
+        &'a self,
+        zone: &'a Name,
+        keys: &'a [(SetKey, Option<Name>)],
+    ) -> Reply<'a, Vec<Option<Entry>>> {
+        Box::pin(async {
+            let memory = self.memory(zone);
+            let memory = memory.lock().await;
+            let found = self.look(zone, keys.iter().map(|(key, _)| &key.name), memory.sets).await?;
+            Ok(keys.iter().map(|(key, _)| found.get(key).cloned().map(Entry::from)).collect())
+        })
+    }
+
+    fn write<'a>(&'a self, batch: &'a Batch) -> BoxFuture<'a, Vec<Result<(), Failure>>> {
+        Box::pin(self.write_batch(batch))
+    }
+
+    fn settle<'a>(&'a self, zone: &'a Name) -> Reply<'a, ()> {
+        Box::pin(self.settle_zone(zone))
+    }
+}

@@ -1,0 +1,1 @@
+//! Lua records from a typed tree.

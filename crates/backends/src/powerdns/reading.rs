@@ -1,0 +1,132 @@
+//! What PowerDNS says that it holds. Pure.
+
+use std::collections::HashSet;
+
+use dns::{MAX_TTL, Name, Rdata, RecordSet, Rtype};
+use serde::Deserialize;
+
+use super::content;
+use crate::SetKey;
+
+/// A zone as it is listed.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Listed {
+    pub(super) name: String,
+    pub(super) kind: String,
+    #[serde(default)]
+    pub(super) serial: u32,
+}
+
+/// A zone with or without its records.
+#[derive(Deserialize)]
+pub(super) struct ZoneDocument {
+    #[serde(flatten)]
+    pub(super) facts: Facts,
+    #[serde(default)]
+    pub(super) rrsets: Vec<Rrset>,
+}
+
+/// What a zone is like.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Facts {
+    pub(super) serial: u32,
+    pub(super) kind: String,
+    #[serde(default)]
+    pub(super) dnssec: bool,
+    #[serde(default)]
+    pub(super) api_rectify: bool,
+    #[serde(default)]
+    pub(super) soa_edit_api: String,
+}
+
+/// A record set as PowerDNS tells it.
+#[derive(Deserialize)]
+pub(super) struct Rrset {
+    name: String,
+    r#type: String,
+    ttl: u32,
+    #[serde(default)]
+    records: Vec<Record>,
+}
+
+#[derive(Deserialize)]
+struct Record {
+    content: String,
+    #[serde(default)]
+    disabled: bool,
+}
+
+/// Record sets, and those that are there and cannot be read.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Read {
+    pub(super) sets: Vec<RecordSet>,
+    pub(super) opaque: Vec<SetKey>,
+}
+
+impl Facts {
+    /// Whether the serial moves with every change that is made by the API.
+    pub(super) fn counts(&self) -> bool {
+        self.serial > 0 && ["DEFAULT", "INCREASE"].iter().any(|kind| kind.eq_ignore_ascii_case(&self.soa_edit_api))
+    }
+
+    /// Whether the zone has secondaries that are to be told.
+    pub(super) fn is_primary(&self) -> bool {
+        ["Master", "Primary", "Producer"].iter().any(|kind| kind.eq_ignore_ascii_case(&self.kind))
+    }
+}
+
+impl Listed {
+    /// Whether the zone is a copy of one elsewhere, so that nothing can be written here.
+    pub(super) fn is_copy(&self) -> bool {
+        ["Slave", "Secondary", "Consumer"].iter().any(|kind| kind.eq_ignore_ascii_case(&self.kind))
+    }
+}
+
+/// Record sets out of an answer. Types that we have no number for are nobody's concern.
+pub(super) fn read(rrsets: Vec<Rrset>) -> Read {
+    let mut read = Read::default();
+    for rrset in rrsets.into_iter().filter(|rrset| !rrset.records.is_empty()) {
+        let (Ok(name), Some(rtype)) = (rrset.name.parse::<Name>(), content::rtype(&rrset.r#type)) else { continue };
+        match record_set(&name, rtype, &rrset) {
+            Some(set) => read.sets.push(set),
+            None => read.opaque.push(SetKey { name, rtype }),
+        }
+    }
+    read
+}
+
+/// A record set that is switched off stands there, and is not what anybody wants: it gets a TTL that
+/// nobody has.
+fn record_set(name: &Name, rtype: Rtype, rrset: &Rrset) -> Option<RecordSet> {
+    let is_off = rrset.records.iter().all(|record| record.disabled);
+    let data = rrset.records.iter().filter(|record| is_off || !record.disabled);
+    let data = data.map(|record| content::parse(rtype, &record.content)).collect::<Option<Vec<_>>>()?;
+    Some(RecordSet::new(name.clone(), rtype, if is_off { MAX_TTL } else { rrset.ttl }, data))
+}
+
+/// Whether two looks at a record set saw the same. The serial of an SOA moves by itself, and what is
+/// switched off is not seen by every look.
+pub(super) fn same(one: Option<&RecordSet>, other: Option<&RecordSet>) -> bool {
+    let (one, other) = (one.filter(|set| set.ttl != MAX_TTL), other.filter(|set| set.ttl != MAX_TTL));
+    match (one, other) {
+        (Some(one), Some(other)) if one.rtype == Rtype::SOA && other.rtype == Rtype::SOA => {
+            one.ttl == other.ttl && without_serial(one) == without_serial(other)
+        }
+        _ => one == other,
+    }
+}
+
+fn without_serial(set: &RecordSet) -> Option<Rdata> {
+    let soa = set.data.first()?.as_soa()?;
+    Some(Rdata::soa(&dns::Soa { serial: 0, ..soa }))
+}
+
+/// Whether answers depend on PowerDNS's ordering of names: in signed zones, and where a name has names
+/// below it and nothing itself.
+pub(super) fn needs_order(zone: &Name, facts: &Facts, sets: &[RecordSet]) -> bool {
+    let names: HashSet<&[u8]> = sets.iter().map(|set| set.name.key()).collect();
+    let is_bare = |set: &RecordSet| set.name.parent().is_some_and(|parent| {
+        parent.is_below(zone) && !names.contains(parent.key())
+    });
+    facts.dnssec || sets.iter().any(is_bare)
+}

@@ -1,0 +1,146 @@
+//! Makes a batch of changes, and finds out which of them the server does not take.
+//!
+//! A message that is not taken as a whole is halved until what is wrong stands alone; the rest lands.
+//! Before that an update that changes nothing tells whether it is about the records at all: a key that
+//! may not write, a zone that is gone or a guard that does not hold would fail every half.
+
+use dns::Name;
+
+use super::connection::Connection;
+use super::message::{self, Line};
+use super::update::{self, Claim, Unit, after, before, prerequisites};
+use super::{Rfc2136, rcode};
+use crate::{Batch, Failure};
+
+type Results = Vec<Result<(), Failure>>;
+
+/// A batch on its way.
+struct Writing<'a> {
+    connection: Connection<'a>,
+    zone: &'a Name,
+    guards: Vec<Claim<'a>>,
+    results: Results,
+}
+
+impl Rfc2136 {
+    /// Makes changes, and tells how each fared.
+    pub(super) async fn make(&self, batch: &Batch) -> Results {
+        let fail = |failure: Failure| batch.changes.iter().map(|_| Err(failure.clone())).collect();
+        let connection = match self.connect().await {
+            Ok(connection) => connection,
+            Err(failure) => return fail(failure),
+        };
+        let guards = batch.guards.iter().map(|(key, set)| (key, set.as_ref())).collect();
+        // What nobody comes to has not been made.
+        let results = fail(Failure::Unreachable);
+        let mut writing = Writing { connection, zone: &batch.zone, guards, results };
+        match writing.run(batch).await {
+            Ok(()) => writing.results,
+            Err((failure, left)) => self.failed(batch, writing.results, failure, left).await,
+        }
+    }
+
+    /// Gives what is left the failure of the whole; of a refusal it finds out what it is about.
+    async fn failed(&self, batch: &Batch, mut results: Results, failure: Failure, left: Vec<usize>) -> Results {
+        let failure = match failure {
+            Failure::Authentication => self.why_not(&batch.zone).await,
+            failure => failure,
+        };
+        for number in left.into_iter().filter(|number| results[*number].is_err()).collect::<Vec<_>>() {
+            results[number] = Err(failure.clone());
+        }
+        results
+    }
+}
+
+/// Why nothing more can be done, and what is left.
+type Stopped = (Failure, Vec<usize>);
+
+impl<'a> Writing<'a> {
+    async fn run(&mut self, batch: &'a Batch) -> Result<(), Stopped> {
+        let units = update::units(batch);
+        let besides = self.guards.iter().flat_map(|claim| prerequisites(*claim)).map(|line| line.size()).sum();
+        let mut work = update::messages(&units, besides);
+        work.reverse();
+        let mut is_about_records = false;
+        while let Some(units) = work.pop() {
+            let Err(failure) = self.send(units).await else {
+                self.note(units, &Ok(()));
+                continue;
+            };
+            let stop = |failure| (failure, numbers(work.iter().copied().chain([units])));
+            if !rcode::is_an_answer(&failure) {
+                return Err(stop(failure));
+            }
+            if !is_about_records {
+                self.send(&[]).await.map_err(stop)?;
+                is_about_records = true;
+            }
+            match units {
+                [unit] => self.settle(unit, failure).await.map_err(stop)?,
+                units => {
+                    let (first, second) = units.split_at(units.len() / 2);
+                    work.extend([second, first]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One unit that is not taken: what can stand alone is tried alone.
+    async fn settle(&mut self, unit: &Unit<'a>, failure: Failure) -> Result<(), Failure> {
+        match rcode::about_the_record(failure) {
+            Failure::Refused(_) if unit.is_divisible() => self.make_apart(unit).await,
+            failure => {
+                self.note(std::slice::from_ref(unit), &Err(failure));
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes the changes of a unit one by one, each only while the others stand as they should.
+    async fn make_apart(&mut self, unit: &Unit<'a>) -> Result<(), Failure> {
+        for (at, &(number, change)) in unit.changes.iter().enumerate() {
+            let others = unit.changes.iter().enumerate().filter(|(other, _)| *other != at);
+            let claims = others.map(|(_, (other, change))| {
+                let is_made = self.results[*other].is_ok();
+                (&change.key, if is_made { after(change) } else { before(change) })
+            });
+            let all = self.guards.iter().copied().chain(claims).collect::<Vec<_>>();
+            let alone = Unit { changes: vec![(number, change)] };
+            let result = self.send_with(std::slice::from_ref(&alone), &all).await;
+            if let Some(failure) = result.as_ref().err().filter(|failure| !rcode::is_an_answer(failure)) {
+                return Err(failure.clone());
+            }
+            self.results[number] = result.map_err(rcode::about_the_record);
+        }
+        Ok(())
+    }
+
+    async fn send(&mut self, units: &[Unit<'a>]) -> Result<(), Failure> {
+        let guards = self.guards.clone();
+        self.send_with(units, &guards).await
+    }
+
+    async fn send_with(&mut self, units: &[Unit<'a>], guards: &[Claim<'_>]) -> Result<(), Failure> {
+        let claims = guards.iter().copied().chain(units.iter().flat_map(Unit::claims));
+        let lines: Vec<Line<'_>> = claims.flat_map(prerequisites).collect();
+        let mut operations = Vec::new();
+        for unit in units {
+            operations.extend(unit.operations(self.zone)?);
+        }
+        let request = message::update(self.connection.next_id(), self.zone, &lines, &operations)?;
+        match self.connection.ask(request).await?.rcode {
+            rcode::NOERROR => Ok(()),
+            code => Err(rcode::failure(code)),
+        }
+    }
+
+    fn note(&mut self, units: &[Unit<'a>], result: &Result<(), Failure>) {
+        numbers([units]).into_iter().for_each(|number| self.results[number] = result.clone());
+    }
+}
+
+fn numbers<'u, 'a: 'u>(units: impl IntoIterator<Item = &'u [Unit<'a>]>) -> Vec<usize> {
+    units.into_iter().flatten().flat_map(|unit| unit.changes.iter().map(|(number, _)| *number)).collect()
+}
