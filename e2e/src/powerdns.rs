@@ -98,8 +98,13 @@ impl PowerDns {
 
     /// Our client of it, with this key.
     pub fn provider_with(&self, key: &str, zone_kind: ZoneKind, dnssec: bool) -> Result<Powerdns> {
-        let settings =
-            Settings { url: self.url(), server_id: "localhost".into(), api_key: key.into(), zone_kind, dnssec };
+        let settings = Settings {
+            url: self.url(),
+            server_id: "localhost".into(),
+            api_key: key.into(),
+            zone_kind,
+            dnssec,
+        };
         let allowed = vec!["127.0.0.0/8".parse()?];
         let guard = Arc::new(Guard { allowed, forbidden: Vec::new() });
         let client = HttpClient::new(guard, Duration::from_secs(30), &Trust::default())?;
@@ -124,7 +129,8 @@ impl PowerDns {
         let body = format!(
             r#"{{"name":"{origin}.","kind":"Native","nameservers":["ns.{origin}."],"api_rectify":false}}"#
         );
-        self.send("POST", "/zones", &body).with_context(|| format!("PowerDNS did not make the zone {origin}"))?;
+        self.send("POST", "/zones", &body)
+            .with_context(|| format!("PowerDNS did not make the zone {origin}"))?;
         Ok(())
     }
 
@@ -165,9 +171,8 @@ fn run(folder: &TempDir, address: IpAddr) -> Result<Process> {
     command.args(["--daemon=no", "--guardian=no"]);
     let mut process = Process::start("pdns_server", &command).context(hint("pdns-server"))?;
     let url = format!("http://{address}:8081/api/v1/servers/localhost");
-    process.wait_until("PowerDNS to be ready", || {
-        ureq::get(&url).header("X-API-Key", API_KEY).call().is_ok()
-    })?;
+    process
+        .wait_until("PowerDNS to be ready", || ureq::get(&url).header("X-API-Key", API_KEY).call().is_ok())?;
     Ok(process)
 }
 

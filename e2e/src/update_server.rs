@@ -171,9 +171,7 @@ fn knot(folder: &Path, dns: SocketAddr, zones: &[&str]) -> String {
     text += "acl:\n- id: ours\n  key: [key256, key384, key512]\n  action: [transfer, update]\n";
     text += "zone:\n";
     for zone in zones {
-        text += &format!(
-            "- domain: {zone}\n  storage: \"{folder}\"\n  file: {zone}.zone\n  acl: ours\n"
-        );
+        text += &format!("- domain: {zone}\n  storage: \"{folder}\"\n  file: {zone}.zone\n  acl: ours\n");
     }
     text
 }

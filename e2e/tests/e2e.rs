@@ -38,6 +38,14 @@ mod lease;
 mod nameservers;
 #[path = "e2e/old_definitions.rs"]
 mod old_definitions;
+#[path = "e2e/provider.rs"]
+mod provider;
+#[path = "e2e/provider_external_dns.rs"]
+mod provider_external_dns;
+#[path = "e2e/provider_schema.rs"]
+mod provider_schema;
+#[path = "e2e/provider_stores.rs"]
+mod provider_stores;
 #[path = "e2e/proxy.rs"]
 mod proxy;
 #[path = "e2e/publication.rs"]

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use crate::cargo;
 
 /// What the end-to-end tests need: the program, or the path of a file, and its Debian package.
-const NEEDED: [(&str, &str); 9] = [
+const NEEDED: [(&str, &str); 10] = [
     ("dig", "bind9-dnsutils"),
     ("kdig", "knot-dnsutils"),
     ("named-checkzone", "bind9-utils"),
@@ -18,6 +18,7 @@ const NEEDED: [(&str, &str); 9] = [
     ("pdns_server", "pdns-server"),
     ("/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql", "pdns-backend-sqlite3"),
     ("sqlite3", "sqlite3"),
+    ("python3", "python3-venv"),
 ];
 
 /// The command that installs everything, for the summary.

@@ -188,6 +188,9 @@ pub struct StoreArguments {
         env = "FINGERPOST_PROVIDER_POWERDNS_SERVER_ID"
     )]
     pub powerdns_server_id: String,
+    /// powerdns: the authority of the URL's certificate
+    #[arg(long, value_name = "FILE", env = "FINGERPOST_PROVIDER_POWERDNS_CA")]
+    pub powerdns_ca: Option<PathBuf>,
     /// powerdns: the kind of zones that are made, Native or Primary
     #[arg(long, value_name = "KIND", default_value = "Native", value_parser = parse_kind,
         env = "FINGERPOST_PROVIDER_POWERDNS_ZONE_KIND")]

@@ -115,3 +115,32 @@ async fn a_new_key_of_the_issuer_is_learned() {
     tokens.known().read = None;
     assert!(tokens.accept(&token, now).await);
 }
+
+/// Made with OpenSSL and a key that is gone.
+const RSA_MODULUS: &str = concat!(
+    "nnj2vMKmjGaHTPSY2p6_52TTVV_wS_7AVIEoijCbGi8LdtbGaMraw_ccGCzkP3I8FVUXyj-BURIYwm669P1Zq3P8_S",
+    "p1ZRVBkDlLlb9C5LrEeeW_iV4RY1lkVzd_GLkWCL2ELpGMItE2bYweMyDCQRapAlFqlHWIjzigDfyLIx2JHttW7zSa",
+    "e0GIBEeF9kbeZdQBaUKY7oIAmaTNb-EtK4AXfD1WOVm30pOfvWvLNwwL-LUHolHQ1t7KwqbGYEzd1wY7s17piToOIR",
+    "7EL6uCTRMUO8wW0L8dKcky5er5atrctj6_zlUd-oJuxEabmb1eGBzHCtvFgdpy9NNtJrjPgQ",
+);
+const RSA_TOKEN: &str = concat!(
+    "eyJhbGciOiAiUlMyNTYiLCAia2lkIjogIm9uZSJ9.eyJpc3MiOiAiaHR0cHM6Ly9rdWJlcm5ldGVzLmRlZmF1bHQuc",
+    "3ZjIiwgImF1ZCI6IFsiZG5zIl0sICJleHAiOiAxODAwMDAwNjAwLCAibmJmIjogMTgwMDAwMDAwMCwgInN1YiI6ICJ",
+    "zeXN0ZW06c2VydmljZWFjY291bnQ6ZG5zOmZpbmdlcnBvc3QifQ.UBYLL7ZyfhXPvLOLgPo2Xw8NG71ZqfboSwZty3",
+    "by_680oGBvkYnZe9YPsyxYj_20RasBIIxGreH_4ZZ3enrG3ZXwvWAYYBXxnsynvyQnyPmpaTWgc9Jt-i1hVdS5pRs6",
+    "3sCb1zZ8DrMSJ-nTsXLeY27-4WJ3EKw0ciOPN28rAWGggyszX9rlKRw1xZWNQ8ELvW1HcL7UT_EbdpoqSN7XzbzaXE",
+    "sw_CyaLAewVmTpGiLJtyH062SQsJRy9ss7IAHiC8mBwNOkKFukByWR3qJ-v6IbxVfUDNvoS2OGiPypZnhSLI0p74XR",
+    "3XkeypWXfzKbsawFAR7C7bRgsXoMYsJGmQ",
+);
+
+#[tokio::test]
+async fn a_token_by_rsa_that_another_program_signed_is_accepted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("keys.json");
+    let keys = json!({"keys": [{"kty": "RSA", "kid": "one", "n": RSA_MODULUS, "e": "AQAB"}]});
+    std::fs::write(&file, keys.to_string()).unwrap();
+    let (tokens, now) = (tokens(file), Timestamp::from_second(NOW).unwrap());
+    assert!(tokens.accept(RSA_TOKEN, now).await);
+    let other = RSA_TOKEN.replacen('.', "x.", 1);
+    assert!(!tokens.accept(&other, now).await);
+}
