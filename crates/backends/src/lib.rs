@@ -8,8 +8,10 @@
 //! One module per provider: pure request building and a thin transport. A plan leaves a back-end
 //! nothing to choose.
 
+pub mod delivery;
 pub mod embedded;
 mod failure;
+pub mod marks;
 pub mod powerdns;
 mod provider;
 pub mod rfc2136;

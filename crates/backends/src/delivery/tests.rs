@@ -1,0 +1,7 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod bench;
+mod fake;
+mod promises;
+mod running;
+mod simulation;
+mod world;
