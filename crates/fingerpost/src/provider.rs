@@ -66,7 +66,9 @@ pub async fn run(arguments: &ProviderArguments, stop: impl Future<Output = ()>) 
     let state = arguments.state.as_deref();
     let _lock = state.map(kept).transpose()?;
     let opened = stores::open(&arguments.store, state)?;
-    let store = Store::new(opened.provider, arguments.zones.clone());
+    // ExternalDNS keeps marks of its own, as records like all others.
+    let owner = opened.owner.filter(|_| arguments.protocol == Protocol::Webhook);
+    let store = Store::new(opened.provider, arguments.zones.clone()).marked(owner);
     let shared = Arc::new(shared(arguments, store, state).await?);
     if let Err(failure) = shared.store.open_zones().await {
         tracing::warn!("the zones cannot be opened yet: {failure}");

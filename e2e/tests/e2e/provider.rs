@@ -10,8 +10,8 @@ use anyhow::{Context, Result, ensure};
 use api::dnsclass::{HmacAlgorithm, SecretText};
 use backends::transport::guard::Guard;
 use backends::transport::http::{HttpClient, Trust};
-use backends::webhook::client::{Settings, Webhook};
 use backends::webhook::Keys;
+use backends::webhook::client::{Settings, Webhook};
 use backends::{Batch, Entry, Failure, Provider, SetChange, SetKey};
 use dns::{Name, Rdata, RecordSet, Rtype};
 use e2e::{Cluster, ProviderServer, block_on, dig};
@@ -116,7 +116,8 @@ fn many_records_are_one_request() -> Result<()> {
     block_on(client.webhook.health())??;
     let entries: Vec<Entry> =
         (0..100).map(|n| address(&format!("n{n}.example.org"), &format!("192.0.2.{n}"))).collect();
-    let put = |entry: &Entry| SetChange { key: SetKey::of(&entry.set), before: None, after: Some(entry.clone()) };
+    let put =
+        |entry: &Entry| SetChange { key: SetKey::of(&entry.set), before: None, after: Some(entry.clone()) };
     let fared = client.write(entries.iter().map(put).collect())?;
     assert!(fared.iter().all(Result::is_ok), "{fared:?}");
     assert!(server.page("/metrics")?.contains(r#"requests_total{endpoint="batch",status="200"} 1"#));
@@ -170,7 +171,8 @@ fn nothing_acknowledged_is_lost_by_a_kill_after_every_request() -> Result<()> {
         }
         server.process().kill()?;
         server.restart()?;
-        check(&server, &Client::signing(&server, SECRET)?, &acknowledged).with_context(|| format!("step {step}"))?;
+        check(&server, &Client::signing(&server, SECRET)?, &acknowledged)
+            .with_context(|| format!("step {step}"))?;
     }
     Ok(())
 }
@@ -201,7 +203,10 @@ fn a_kill_during_a_request_leaves_the_old_or_the_new_and_everything_else() -> Re
         match fared {
             Ok(()) => {
                 lived += 1;
-                ensure!(stands.as_ref() == Some(&new), "{new} was acknowledged at step {step}, and {stands:?} stands");
+                ensure!(
+                    stands.as_ref() == Some(&new),
+                    "{new} was acknowledged at step {step}, and {stands:?} stands"
+                );
             }
             Err(_) => {
                 died += 1;
@@ -222,7 +227,8 @@ fn a_secret_is_changed_without_a_moment_in_which_nobody_can_write() -> Result<()
     fs::write(&new, "the new secret\n")?;
     fs::write(&old, "the old secret")?;
     let files = format!("{},{}", new.display(), old.display());
-    let server = ProviderServer::start(&folder.path().join("state"), &["--zone", ZONE, "--hmac-secret-file", &files])?;
+    let server =
+        ProviderServer::start(&folder.path().join("state"), &["--zone", ZONE, "--hmac-secret-file", &files])?;
     for secret in ["the old secret", "the new secret"] {
         Client::signing(&server, secret)?.put(&address("www.example.org", "192.0.2.1"))??;
     }
@@ -293,16 +299,27 @@ fn a_service_accounts_token_of_the_real_api_server_lets_it_in_and_no_other_does(
         Ok(answer["status"]["token"].as_str().context("no token")?.to_owned())
     };
     let folder = tempfile::tempdir()?;
-    let (keys, authority, admin) = (format!("{}/openid/v1/jwks", cluster.url()), folder.path().join("ca"), folder.path().join("token"));
+    let (keys, authority, admin) =
+        (format!("{}/openid/v1/jwks", cluster.url()), folder.path().join("ca"), folder.path().join("token"));
     fs::copy(cluster.folder().join("ca.crt"), &authority)?;
     fs::write(&admin, "admin-token")?;
     let account = format!("{namespace}:writer");
     let (authority, admin) = (authority.display().to_string(), admin.display().to_string());
     let flags = [
-        "--zone", ZONE, "--service-account", &account,
-        "--service-account-issuer", "https://kubernetes.default.svc", "--service-account-audience", "dns",
-        "--service-account-keys", &keys, "--service-account-ca", &authority,
-        "--service-account-token-file", &admin,
+        "--zone",
+        ZONE,
+        "--service-account",
+        &account,
+        "--service-account-issuer",
+        "https://kubernetes.default.svc",
+        "--service-account-audience",
+        "dns",
+        "--service-account-keys",
+        &keys,
+        "--service-account-ca",
+        &authority,
+        "--service-account-token-file",
+        &admin,
     ];
     let server = ProviderServer::start(&folder.path().join("state"), &flags)?;
     let put = |token: Option<&str>| -> Result<Result<(), Failure>> {
@@ -325,7 +342,8 @@ fn a_client_that_asks_too_often_is_told_when_to_come_again() -> Result<()> {
     for _ in 0..40 {
         answers.push(server.send("GET", "/health", &Value::Null)?);
     }
-    let limited = answers.iter().find(|(status, _)| *status == 429).context("forty requests at once went through")?;
+    let limited =
+        answers.iter().find(|(status, _)| *status == 429).context("forty requests at once went through")?;
     assert_eq!(limited.1["error"]["code"], "RATE_LIMITED");
     Ok(())
 }

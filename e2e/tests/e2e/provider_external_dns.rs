@@ -51,7 +51,8 @@ fn external_dns_creates_changes_and_deletes_through_us_and_reads_its_marks_back(
     cluster.api().apply_text(&endpoints(&namespace, "192.0.2.1", &alias))?;
     let kubeconfig = cluster.kubeconfig("admin")?;
     let scope = format!("--namespace={namespace}");
-    let start = || ExternalDns::with_webhook(&kubeconfig, &server.url(), ZONE, &["--txt-owner-id=kept", &scope]);
+    let start =
+        || ExternalDns::with_webhook(&kubeconfig, &server.url(), ZONE, &["--txt-owner-id=kept", &scope]);
     let mut external = start()?;
     let outcome = (|| -> Result<()> {
         wait_for_data(&server, &format!("www.{ZONE}"), "A", &["192.0.2.1", "192.0.2.200"])?;
@@ -67,7 +68,8 @@ fn external_dns_creates_changes_and_deletes_through_us_and_reads_its_marks_back(
     // Started again, both of them: everything is read back as it was told, so nothing is changed.
     external.kill()?;
     server.restart()?;
-    let mut external = ExternalDns::with_webhook(&kubeconfig, &server.url(), ZONE, &["--txt-owner-id=kept", &scope])?;
+    let mut external =
+        ExternalDns::with_webhook(&kubeconfig, &server.url(), ZONE, &["--txt-owner-id=kept", &scope])?;
     wait_for("three more looks", || Ok((listed(&server)? >= 3).then_some(())))?;
     assert_eq!(applied(&server)?, 0, "{}", external.output());
     cluster.api().apply_text(&endpoints(&namespace, "192.0.2.2", ""))?;

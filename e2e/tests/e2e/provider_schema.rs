@@ -24,6 +24,9 @@ fn schemathesis_finds_no_fault_in_our_server() -> Result<()> {
     let output = command.output()?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     ensure!(output.status.success(), "schemathesis says:\n{said}{}", String::from_utf8_lossy(&output.stderr));
-    println!("{}", said.lines().rev().take(25).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("\n"));
+    println!(
+        "{}",
+        said.lines().rev().take(25).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("\n")
+    );
     Ok(())
 }

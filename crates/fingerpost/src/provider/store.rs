@@ -3,13 +3,16 @@
 //! A change is worked out from what is read just before and holds only for that; where somebody else was
 //! faster it is worked out again. Writers take turns.
 
+mod work;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use backends::webhook::protocol::Code;
-use backends::{Batch, Entry, Failure, Provider, SetChange, SetKey};
+use backends::{Batch, Entry, Failure, Provider, SetKey};
 use dns::{Name, Rtype};
 
+use self::work::{Judged, Work};
 use super::embedded::usual;
 
 /// How often a change is worked out anew when what stands there has moved.
@@ -19,6 +22,7 @@ const TRIES: usize = 3;
 pub struct Store {
     provider: Arc<dyn Provider>,
     zones: Vec<Name>,
+    owner: Option<String>,
     /// The provider's zone for each of ours, once it has been found.
     opened: Mutex<BTreeMap<Name, Name>>,
     turn: tokio::sync::Mutex<()>,
@@ -47,9 +51,14 @@ pub struct Trouble {
 }
 
 impl Store {
-    /// A store that takes names in these zones.
+    /// A store that takes names in these zones, where everything is ours.
     pub fn new(provider: Arc<dyn Provider>, zones: Vec<Name>) -> Store {
-        Store { provider, zones, opened: Mutex::default(), turn: tokio::sync::Mutex::default() }
+        Store { provider, zones, owner: None, opened: Mutex::default(), turn: tokio::sync::Mutex::default() }
+    }
+
+    /// The same where others write too: what carries this owner's marks is ours.
+    pub fn marked(self, owner: Option<String>) -> Store {
+        Store { owner, ..self }
     }
 
     /// The zones that it takes names of.
@@ -73,9 +82,13 @@ impl Store {
     /// What stands at a name.
     pub async fn read(&self, name: &Name, rtype: Rtype) -> Result<Option<Entry>, Trouble> {
         let origin = self.origin_of(name).await?;
-        let keys = [(SetKey { name: name.clone(), rtype }, None)];
-        let mut read = self.provider.read_sets(&origin, &keys).await?;
-        Ok(read.pop().flatten())
+        let wish = Wish { key: SetKey { name: name.clone(), rtype }, after: None };
+        // What a delete would find is what is ours.
+        let wishes = [&wish];
+        let work = Work::new(&origin, self.owner.as_deref(), &wishes);
+        let read = self.provider.read_sets(&origin, &work.keys()).await?;
+        let found = work.judged(&read, 0)?.results.pop();
+        Ok(found.unwrap_or(Ok(None))?)
     }
 
     /// Everything in every zone, the SOAs left out.
@@ -126,6 +139,7 @@ impl Store {
                 Ok(fared) => fared,
                 Err(failure) => wanted.iter().map(|_| Err(failure.clone())).collect(),
             };
+            self.unmark(origin, &wanted, &fared).await;
             let mut again = Vec::new();
             for (index, result) in open.into_iter().zip(fared) {
                 if result == Err(Failure::Changed) {
@@ -148,29 +162,49 @@ impl Store {
         wishes: &[&Wish],
         generation: u64,
     ) -> Result<Vec<Result<Option<Entry>, Failure>>, Failure> {
-        let keys: Vec<(SetKey, Option<Name>)> = wishes.iter().map(|wish| (wish.key.clone(), None)).collect();
-        let before = self.provider.read_sets(origin, &keys).await?;
-        let mut results: Vec<Result<Option<Entry>, Failure>> = before.iter().cloned().map(Ok).collect();
-        let differs = |index: &usize| !is_same(before[*index].as_ref(), wishes[*index].after.as_ref());
-        let open: Vec<usize> = (0..wishes.len()).filter(differs).collect();
-        for part in open.chunks(self.provider.batch_size().max(1)) {
-            let change = |index: &usize| SetChange {
-                key: wishes[*index].key.clone(),
-                before: before[*index].clone(),
-                after: wishes[*index].after.clone(),
-            };
-            let changes = part.iter().map(change).collect();
+        let work = Work::new(origin, self.owner.as_deref(), wishes);
+        let read = self.provider.read_sets(origin, &work.keys()).await?;
+        let Judged { mut results, changes } = work.judged(&read, generation)?;
+        for part in changes.chunks(self.provider.batch_size().max(1)) {
+            let changes = part.iter().map(|(_, change)| change.clone()).collect();
             let batch = Batch { zone: origin.clone(), changes, guards: Vec::new(), generation };
-            for (index, written) in part.iter().zip(self.provider.write(&batch).await) {
-                if let Err(failure) = written {
-                    results[*index] = Err(failure);
+            for ((index, _), written) in part.iter().zip(self.provider.write(&batch).await) {
+                match (index, written) {
+                    (_, Ok(())) => {}
+                    (Some(index), Err(failure)) => results[*index] = Err(failure),
+                    // A mark that was not written: nothing that it stands for may count as done.
+                    (None, Err(failure)) => return Err(failure),
                 }
             }
         }
-        if !open.is_empty() {
+        if !changes.is_empty() {
             self.provider.settle(origin).await?;
         }
         Ok(results)
+    }
+
+    /// Takes marks back whose records were refused, or they would claim what somebody else puts there later.
+    async fn unmark(&self, origin: &Name, wishes: &[&Wish], outcomes: &[Result<Option<Entry>, Failure>]) {
+        let refused = |outcome: &Result<Option<Entry>, Failure>| matches!(outcome, Err(failure) if failure.is_about_the_record() && *failure != Failure::Changed);
+        let wishes =
+            wishes.iter().zip(outcomes).filter(|(wish, outcome)| wish.after.is_some() && refused(outcome));
+        let keys: Vec<SetKey> = wishes.map(|(wish, _)| wish.key.clone()).collect();
+        if self.owner.is_none() || keys.is_empty() {
+            return;
+        }
+        if let Err(failure) = self.unmark_absent(origin, keys).await {
+            tracing::warn!("a mark stays without its record: {failure}");
+        }
+    }
+
+    /// Deletes nothing but marks: the keys are of sets that are not there.
+    async fn unmark_absent(&self, origin: &Name, keys: Vec<SetKey>) -> Result<(), Failure> {
+        let asked: Vec<(SetKey, Option<Name>)> = keys.iter().map(|key| (key.clone(), None)).collect();
+        let read = self.provider.read_sets(origin, &asked).await?;
+        let absent = keys.into_iter().zip(read).filter(|(_, entry)| entry.is_none());
+        let wishes: Vec<Wish> = absent.map(|(key, _)| Wish { key, after: None }).collect();
+        let wishes: Vec<&Wish> = wishes.iter().collect();
+        self.try_once(origin, &wishes, 0).await.map(drop)
     }
 
     /// The provider's zone that holds a name.
@@ -212,12 +246,6 @@ fn runs(wishes: &[Wish]) -> Vec<Vec<usize>> {
         }
     }
     runs
-}
-
-/// Whether two entries say the same; the domain is only how it was told.
-fn is_same(one: Option<&Entry>, other: Option<&Entry>) -> bool {
-    let told = |entry: Option<&Entry>| entry.map(|entry| (entry.set.clone(), entry.properties.clone()));
-    told(one) == told(other)
 }
 
 impl From<Failure> for Trouble {
@@ -302,5 +330,46 @@ mod tests {
         let serial = store.provider.revision(&name("example.org")).await.unwrap();
         store.apply(vec![wish("a.example.org", Some("192.0.2.1"))], 1).await;
         assert_eq!(store.provider.revision(&name("example.org")).await.unwrap(), serial);
+    }
+
+    #[tokio::test]
+    async fn what_carries_no_mark_of_ours_is_not_seen_changed_or_deleted() {
+        let provider: Arc<dyn Provider> = Arc::new(Embedded::open(None).unwrap().0);
+        let others = Store::new(provider.clone(), vec![name("example.org")]);
+        let ours = Store::new(provider.clone(), vec![name("example.org")]).marked(Some("us".to_owned()));
+        let (www, mail) = (name("www.example.org"), name("mail.example.org"));
+        others.apply(vec![wish("www.example.org", Some("192.0.2.1"))], 1).await;
+        let fared = ours
+            .apply(
+                vec![wish("www.example.org", Some("192.0.2.2")), wish("mail.example.org", Some("192.0.2.3"))],
+                1,
+            )
+            .await;
+        assert_eq!(fared[0].as_ref().unwrap_err().code, Code::RecordNotOwned);
+        assert_eq!(fared[1], Ok(None));
+        assert_eq!(ours.apply(vec![wish("www.example.org", None)], 1).await, [Ok(None)]);
+        assert_eq!(ours.read(&www, Rtype::A).await, Ok(None));
+        assert_eq!(
+            others.read(&www, Rtype::A).await.unwrap(),
+            wish("www.example.org", Some("192.0.2.1")).after
+        );
+        assert!(ours.read(&mail, Rtype::A).await.unwrap().is_some());
+        assert_eq!(others.list().await.unwrap().len(), 3, "two records and one mark");
+        assert!(ours.apply(vec![wish("mail.example.org", None)], 1).await[0].as_ref().unwrap().is_some());
+        assert_eq!(others.list().await.unwrap().len(), 1, "the mark goes with its record");
+    }
+
+    #[tokio::test]
+    async fn a_record_that_is_refused_leaves_no_mark() {
+        let provider: Arc<dyn Provider> = Arc::new(Embedded::open(None).unwrap().0);
+        let ours = Store::new(provider.clone(), vec![name("example.org")]).marked(Some("us".to_owned()));
+        ours.apply(vec![wish("www.example.org", Some("192.0.2.1"))], 1).await;
+        let alias = Rdata::name(Rtype::CNAME, &name("example.net"));
+        let set = RecordSet::new(name("www.example.org"), Rtype::CNAME, 60, vec![alias]);
+        let refused = ours.apply(vec![Wish { key: SetKey::of(&set), after: Some(set.into()) }], 1).await;
+        assert_eq!(refused[0].as_ref().unwrap_err().code, Code::InvalidRecord);
+        let held = provider.read_zone(&name("example.org")).await.unwrap();
+        let mark = held.iter().find(|entry| entry.set.rtype == Rtype::TXT).unwrap().set.data[0].to_string();
+        assert!(mark.contains("types=A\""), "{mark}");
     }
 }
