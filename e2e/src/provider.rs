@@ -72,9 +72,23 @@ impl ProviderServer {
 
     /// Sends a request without any signature; the status and the body.
     pub fn send(&self, method: &str, path: &str, body: &Value) -> Result<(u16, Value)> {
+        self.send_with(method, path, body, &[])
+    }
+
+    /// Sends a request with these headers; the status and the body.
+    pub fn send_with(
+        &self,
+        method: &str,
+        path: &str,
+        body: &Value,
+        headers: &[(&str, &str)],
+    ) -> Result<(u16, Value)> {
         let config = Agent::config_builder().http_status_as_error(false).allow_non_standard_methods(true);
         let agent: Agent = config.timeout_global(Some(Duration::from_secs(10))).build().into();
-        let request = ureq::http::Request::builder().method(method).uri(format!("{}{path}", self.url()));
+        let mut request = ureq::http::Request::builder().method(method).uri(format!("{}{path}", self.url()));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let mut answer = agent.run(request.body(body)?)?;
         let text = answer.body_mut().read_to_string()?;

@@ -17,6 +17,7 @@ pub mod journal;
 pub mod limits;
 pub mod listen;
 pub mod metrics;
+pub mod nonces;
 pub mod store;
 pub mod stores;
 pub mod token;
@@ -33,6 +34,7 @@ use axum::routing::get;
 use backends::transport::guard::Guard;
 use backends::transport::http::{HttpClient, Trust};
 use backends::webhook::Verifier;
+use jiff::Timestamp;
 use server::ServeHandle;
 
 use self::authentication::{Authentication, SecretFiles};
@@ -41,6 +43,7 @@ use self::fences::Fences;
 use self::limits::Limits;
 use self::listen::TlsFiles;
 use self::metrics::Metrics;
+use self::nonces::KeptNonces;
 use self::store::Store;
 use self::token::{Source, Tokens};
 use crate::cli::{AuthenticationArguments, Protocol, ProviderArguments};
@@ -129,7 +132,7 @@ async fn shared(arguments: &ProviderArguments, store: Store, state: Option<&Path
     }
     Ok(Shared {
         store,
-        authentication: authentication(&arguments.authentication).await?,
+        authentication: authentication(&arguments.authentication, state).await?,
         fences,
         limits: Limits::new(arguments.rate_limit),
         metrics: Metrics::default(),
@@ -137,7 +140,7 @@ async fn shared(arguments: &ProviderArguments, store: Store, state: Option<&Path
     })
 }
 
-async fn authentication(arguments: &AuthenticationArguments) -> Result<Authentication> {
+async fn authentication(arguments: &AuthenticationArguments, state: Option<&Path>) -> Result<Authentication> {
     let keys = secrets(arguments).map(|files| files.read()).transpose()?;
     let signatures = keys.map(|keys| Verifier::new(keys).for_hosts(arguments.host.clone()));
     let tokens = tokens(arguments)?;
@@ -146,7 +149,9 @@ async fn authentication(arguments: &AuthenticationArguments) -> Result<Authentic
     {
         tracing::warn!("the keys of ServiceAccount tokens cannot be read yet: {error:#}");
     }
-    Ok(Authentication { signatures, tokens })
+    let authentication = Authentication { signatures, nonces: state.map(KeptNonces::new), tokens };
+    authentication.recall(Timestamp::now())?;
+    Ok(authentication)
 }
 
 fn secrets(arguments: &AuthenticationArguments) -> Option<SecretFiles> {

@@ -139,6 +139,30 @@ fn a_leader_that_was_replaced_writes_no_more_even_after_a_restart() -> Result<()
     Ok(())
 }
 
+#[test]
+fn a_write_that_was_seen_on_the_way_is_worth_nothing_after_a_restart() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut server = started(folder.path())?;
+    let (path, timestamp) = ("/records/A/example.org/www", timestamp_now()?);
+    let nonce = backends::webhook::nonce::make([7; 16], &server.authority(), None);
+    let string = backends::webhook::signed_string("DELETE", path, &timestamp, &nonce, b"");
+    let signature = backends::webhook::sign(&keys(SECRET), &string);
+    let headers =
+        [("X-DNS-Timestamp", timestamp.as_str()), ("X-DNS-Nonce", &nonce), ("X-DNS-Signature", &signature)];
+    let (status, body) = server.send_with("DELETE", path, &Value::Null, &headers)?;
+    assert_eq!((status, &body["error"]["code"]), (404, &json!("RECORD_NOT_FOUND")));
+    server.restart()?;
+    let (status, body) = server.send_with("DELETE", path, &Value::Null, &headers)?;
+    assert_eq!((status, &body["error"]["code"]), (401, &json!("NONCE_REUSED")));
+    Ok(())
+}
+
+/// Now, as `date` has it.
+fn timestamp_now() -> Result<String> {
+    let output = e2e::call("date", "coreutils", &["-u", "+%Y-%m-%dT%H:%M:%SZ"])?;
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
+
 /// What has been acknowledged: the last address of each name, or none.
 type Acknowledged = BTreeMap<String, Option<String>>;
 

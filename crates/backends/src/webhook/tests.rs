@@ -231,6 +231,15 @@ fn a_request_to_another_server_is_worth_nothing_here() {
 }
 
 #[test]
+fn a_nonce_that_is_recalled_after_a_restart_is_refused() {
+    let keys = keys("secret");
+    let sent = Sent::signed(&keys, 1, "DELETE", "/records/A/example.com/www", "", None);
+    let verifier = Verifier::new(keys);
+    verifier.recall(sent.headers[NONCE].to_str().unwrap(), now().as_second(), now());
+    assert_eq!(verifier.verify(&sent.arrived(), now()), Err(Refusal::Reused));
+}
+
+#[test]
 fn both_keys_hold_while_one_replaces_the_other() {
     let sent = |secret: &str, number| Sent::signed(&keys(secret), number, "GET", "/health", "", None);
     let both = Keys { others: vec![b"old".to_vec()], ..keys("new") };

@@ -78,6 +78,12 @@ impl Verifier {
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
     }
 
+    /// Remembers a nonce that was used before this process began; the timestamp is in seconds since 1970.
+    pub fn recall(&self, nonce: &str, timestamp: i64, now: Timestamp) {
+        let mut nonces = self.nonces.lock().unwrap_or_else(PoisonError::into_inner);
+        nonces.remember(nonce, timestamp, now.as_second());
+    }
+
     /// Whether a request is believed. Its nonce is remembered only if it is.
     pub fn verify(&self, request: &Arrived<'_>, now: Timestamp) -> Result<(), Refusal> {
         let (timestamp, nonce) = (request.header(TIMESTAMP)?, request.header(NONCE)?);

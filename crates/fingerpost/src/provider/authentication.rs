@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use api::dnsclass::HmacAlgorithm;
-use backends::webhook::protocol::Code;
+use backends::webhook::protocol::{Code, NONCE, TIMESTAMP};
 use backends::webhook::{Arrived, Keys, Verifier};
 use http::header::AUTHORIZATION;
 use jiff::Timestamp;
 
+use super::nonces::KeptNonces;
 use super::store::Trouble;
 use super::token::Tokens;
 
@@ -21,6 +22,8 @@ const REREAD: Duration = Duration::from_secs(10);
 pub struct Authentication {
     /// Signatures.
     pub signatures: Option<Verifier>,
+    /// Where the nonces of signed writes are kept over a restart.
+    pub nonces: Option<KeptNonces>,
     /// ServiceAccount tokens.
     pub tokens: Option<Tokens>,
 }
@@ -53,8 +56,29 @@ impl Authentication {
         if let Some(signatures) = &self.signatures {
             let verified = signatures.verify(request, now);
             verified.map_err(|refusal| refused(refusal.code(), &refusal.to_string()))?;
+            self.keep_nonce(request, now)?;
         }
         Ok(())
+    }
+
+    /// Takes the nonces of the last minutes into memory.
+    pub fn recall(&self, now: Timestamp) -> Result<()> {
+        let (Some(signatures), Some(nonces)) = (&self.signatures, &self.nonces) else { return Ok(()) };
+        for (timestamp, nonce) in nonces.load().context("the nonces cannot be read")? {
+            signatures.recall(&nonce, timestamp, now);
+        }
+        Ok(())
+    }
+
+    fn keep_nonce(&self, request: &Arrived<'_>, now: Timestamp) -> Result<(), Trouble> {
+        let Some(nonces) = self.nonces.as_ref().filter(|_| request.method != "GET") else { return Ok(()) };
+        let header = |name: &str| request.headers.get(name)?.to_str().ok();
+        let timestamp: Option<Timestamp> = header(TIMESTAMP).and_then(|text| text.parse().ok());
+        let (Some(nonce), Some(timestamp)) = (header(NONCE), timestamp) else { return Ok(()) };
+        nonces.keep(nonce, timestamp.as_second(), now.as_second()).map_err(|error| {
+            tracing::error!("the nonces cannot be kept: {error}");
+            refused(Code::ServerError, "the nonce cannot be kept")
+        })
     }
 
     /// Reads the secrets again and again, for as long as it is polled.

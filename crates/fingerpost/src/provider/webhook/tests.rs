@@ -41,7 +41,7 @@ impl Server {
     fn signing() -> (Server, Keys) {
         let keys = Keys { algorithm: HmacAlgorithm::Sha256, first: b"secret".to_vec(), others: Vec::new() };
         let signatures = Some(Verifier::new(keys.clone()));
-        (Server::with(Authentication { signatures, tokens: None }, None), keys)
+        (Server::with(Authentication { signatures, ..Authentication::default() }, None), keys)
     }
 
     async fn send(&self, request: http::request::Builder, body: impl Into<Body>) -> (u16, Value) {
