@@ -12,6 +12,8 @@ use super::journal::{Journal, Opened};
 
 /// How many owners are remembered; a client may name any.
 const MOST_OWNERS: usize = 10_000;
+/// The longest name of an owner, in octets.
+const LONGEST: usize = 256;
 
 /// What is remembered of owners.
 pub struct Fences(Mutex<Known>);
@@ -41,14 +43,19 @@ pub enum Passage {
 impl Fences {
     /// Fences in a file, or in memory alone; the second is what is wrong with the file.
     pub fn open(file: Option<&Path>) -> io::Result<(Fences, Option<String>)> {
-        let (journal, lines, trouble) = match file.map(Journal::open).transpose()? {
+        let (mut journal, lines, trouble) = match file.map(Journal::open).transpose()? {
             Some(Opened { journal, changes, trouble }) => (Some(journal), changes, trouble),
             None => (None, Vec::new(), None),
         };
-        let mut highest: BTreeMap<String, u64> = BTreeMap::new();
+        let (mut highest, count) = (BTreeMap::<String, u64>::new(), lines.len());
         for Line { owner, generation } in lines {
             let known = highest.entry(owner).or_default();
             *known = generation.max(*known);
+        }
+        if let Some(journal) = journal.as_mut().filter(|_| count > highest.len()) {
+            let line =
+                |(owner, generation): (&String, &u64)| Line { owner: owner.clone(), generation: *generation };
+            journal.compact(&highest.iter().map(line).collect::<Vec<_>>())?;
         }
         Ok((Fences(Mutex::new(Known { highest, journal })), trouble))
     }
@@ -57,6 +64,7 @@ impl Fences {
     pub fn pass(&self, fence: &Fence) -> Passage {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match known.highest.get(&fence.owner) {
+            _ if fence.owner.len() > LONGEST => Passage::Unknown,
             Some(highest) if fence.generation < *highest => Passage::Stale,
             Some(highest) if fence.generation == *highest => Passage::Open,
             None if known.highest.len() >= MOST_OWNERS => Passage::Unknown,
@@ -97,5 +105,10 @@ mod tests {
         assert_eq!(again.pass(&fence("blue", 6)), Passage::Stale);
         assert_eq!(again.pass(&fence("blue", 8)), Passage::Open);
         assert_eq!(again.pass(&fence("blue", 7)), Passage::Stale);
+        let third = Fences::open(Some(&file)).unwrap().0;
+        assert_eq!(third.pass(&fence("blue", 7)), Passage::Stale);
+        assert_eq!(third.pass(&fence(&"x".repeat(LONGEST + 1), 1)), Passage::Unknown);
+        let lines = std::fs::read_to_string(&file).unwrap().lines().count();
+        assert_eq!(lines, 3, "one line for each owner, after the first");
     }
 }
