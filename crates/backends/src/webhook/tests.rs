@@ -239,6 +239,27 @@ fn a_nonce_that_is_recalled_after_a_restart_is_refused() {
     assert_eq!(verifier.verify(&sent.arrived(), now()), Err(Refusal::Reused));
 }
 
+#[rstest]
+#[case("blue", "7", true)]
+#[case("blue", "18446744073709551615", true)]
+#[case("blue", "18446744073709551616", false)]
+#[case("blue", "+7", false)]
+#[case("blue", "-7", false)]
+#[case("blue", "", false)]
+#[case("", "7", false)]
+#[case("two words", "7", false)]
+#[case(&"x".repeat(256), "7", true)]
+#[case(&"x".repeat(257), "7", false)]
+fn a_fence_is_an_owner_and_a_number(#[case] owner: &str, #[case] generation: &str, #[case] sound: bool) {
+    let mut headers = HeaderMap::new();
+    headers.insert(OWNER, owner.parse().unwrap());
+    let arrived = |headers| Arrived { method: "GET", path: "/", headers, body: b"" }.fence();
+    assert!(arrived(&headers).is_err(), "one without the other is none");
+    headers.insert(GENERATION, generation.parse().unwrap());
+    assert_eq!(arrived(&headers).is_ok(), sound);
+    assert_eq!(arrived(&HeaderMap::new()), Ok(None));
+}
+
 #[test]
 fn both_keys_hold_while_one_replaces_the_other() {
     let sent = |secret: &str, number| Sent::signed(&keys(secret), number, "GET", "/health", "", None);

@@ -125,8 +125,10 @@ impl<'a> Arrived<'a> {
         match (self.headers.contains_key(OWNER), self.headers.contains_key(GENERATION)) {
             (false, false) => Ok(None),
             _ => {
-                let generation = self.header(GENERATION)?.parse().map_err(|_| Refusal::Signature)?;
-                Ok(Some(Fence { owner: self.header(OWNER)?.to_owned(), generation }))
+                let (owner, generation) = (self.header(OWNER)?, self.header(GENERATION)?);
+                let sound = is_owner(owner) && generation.bytes().all(|octet| octet.is_ascii_digit());
+                let generation = generation.parse().ok().filter(|_| sound).ok_or(Refusal::Signature)?;
+                Ok(Some(Fence { owner: owner.to_owned(), generation }))
             }
         }
     }
@@ -139,6 +141,11 @@ impl<'a> Arrived<'a> {
             _ => Err(Refusal::Signature),
         }
     }
+}
+
+/// Whether a text names an owner: 1 to 256 visible characters.
+fn is_owner(text: &str) -> bool {
+    (1..=256).contains(&text.len()) && text.bytes().all(|octet| octet.is_ascii_graphic())
 }
 
 impl Refusal {

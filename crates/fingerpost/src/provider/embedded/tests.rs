@@ -119,3 +119,29 @@ async fn a_zone_is_found_above_an_origin_or_made() {
     let made = store.open_zone(&zone::usual(&name("example.net"))).await.unwrap();
     assert_eq!(made, OpenedZone { origin: name("example.net"), made: true });
 }
+
+#[tokio::test]
+async fn a_journal_that_is_written_anew_holds_the_same_in_fewer_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("records");
+    let store = opened(Some(&file)).await;
+    let mut last = None;
+    for number in 0..50 {
+        let next = set("www.example.org", Rtype::A, &[&format!("192.0.2.{number}")]);
+        write(&store, vec![put(last.as_ref(), &next)]).await;
+        last = Some(next);
+    }
+    let before = (store.revision(&name("example.org")).await, store.read_zone(&name("example.org")).await);
+    {
+        let mut content = locked(&store.content);
+        let frames: Vec<Frame> = content.zones.values().map(Zone::frame).collect();
+        content.journal.as_mut().unwrap().compact(&frames).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 2);
+    write(&store, vec![remove(&last.unwrap())]).await;
+    write(&store, vec![put(None, &set("www.example.org", Rtype::A, &["192.0.2.49"]))]).await;
+    drop(store);
+    let again = opened(Some(&file)).await;
+    assert_eq!(again.read_zone(&name("example.org")).await.unwrap()[1..], before.1.unwrap()[1..]);
+    assert!(again.revision(&name("example.org")).await.unwrap() > before.0.unwrap());
+}
