@@ -253,7 +253,7 @@ fn a_nonce_that_is_recalled_after_a_restart_is_refused() {
 fn a_fence_is_an_owner_and_a_number(#[case] owner: &str, #[case] generation: &str, #[case] sound: bool) {
     let mut headers = HeaderMap::new();
     headers.insert(OWNER, owner.parse().unwrap());
-    let arrived = |headers| Arrived { method: "GET", path: "/", headers, body: b"" }.fence();
+    let arrived = |headers: &HeaderMap| Arrived { method: "GET", path: "/", headers, body: b"" }.fence();
     assert!(arrived(&headers).is_err(), "one without the other is none");
     headers.insert(GENERATION, generation.parse().unwrap());
     assert_eq!(arrived(&headers).is_ok(), sound);
