@@ -40,6 +40,8 @@ mod nameservers;
 mod old_definitions;
 #[path = "e2e/provider.rs"]
 mod provider;
+#[path = "e2e/provider_delivery.rs"]
+mod provider_delivery;
 #[path = "e2e/provider_external_dns.rs"]
 mod provider_external_dns;
 #[path = "e2e/provider_schema.rs"]

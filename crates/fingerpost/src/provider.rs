@@ -106,7 +106,11 @@ pub async fn run(arguments: &ProviderArguments, stop: impl Future<Output = ()>) 
 fn ensure_safe(arguments: &ProviderArguments) -> Result<()> {
     let who = &arguments.authentication;
     let external = arguments.protocol == Protocol::ExternalDns;
-    let signed = !external && (!who.hmac_secret_file.is_empty() || !who.service_account.is_empty());
+    let signed = !who.hmac_secret_file.is_empty() || !who.service_account.is_empty();
+    ensure!(
+        !(external && signed),
+        "ExternalDNS neither signs its requests nor sends a token: leave --hmac-secret-file and --service-account out"
+    );
     ensure!(
         who.insecure || signed || who.client_ca.is_some() || arguments.listen.ip().is_loopback(),
         "anybody could write records on {}: set up {}, listen on a loopback address, or say --insecure",
@@ -220,4 +224,32 @@ async fn ready(State(shared): State<Arc<Shared>>) -> (axum::http::StatusCode, St
 
 async fn counts(State(shared): State<Arc<Shared>>) -> axum::response::Response {
     shared.metrics.page(shared.authentication.signatures.as_ref().map(Verifier::remembered))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use clap::Parser;
+    use rstest::rstest;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    #[rstest]
+    #[case("", true)]
+    #[case("--listen 0.0.0.0:1", false)]
+    #[case("--listen 0.0.0.0:1 --insecure", true)]
+    #[case("--listen 0.0.0.0:1 --hmac-secret-file f", true)]
+    #[case("--listen 0.0.0.0:1 --tls-cert f --tls-key f", false)]
+    #[case("--listen 0.0.0.0:1 --tls-cert f --tls-key f --client-ca f", true)]
+    #[case("--protocol external-dns", true)]
+    #[case("--protocol external-dns --hmac-secret-file f", false)]
+    #[case("--protocol external-dns --listen 0.0.0.0:1", false)]
+    fn records_are_taken_from_everybody_only_where_that_is_said(#[case] flags: &str, #[case] fine: bool) {
+        let line = format!("fingerpost provider --no-state --zone example.org {flags}");
+        let cli = Cli::try_parse_from(line.split_whitespace()).unwrap();
+        let Command::Provider(arguments) = cli.command else { panic!("another command") };
+        assert_eq!(ensure_safe(&arguments).is_ok(), fine);
+    }
 }
