@@ -447,6 +447,21 @@ fn a_set_that_the_document_cannot_say_needs_the_extension() {
 }
 
 #[test]
+fn the_page_and_the_description_know_every_code_and_the_first_signatures() {
+    let page = include_str!("../../../../docs/webhook-protocol.md");
+    let description = include_str!("../../../../docs/webhook-protocol/openapi.yaml");
+    for code in Code::ALL.iter().map(|code| code.as_str()) {
+        assert!(page.contains(code), "the page lacks {code}");
+        let undescribed = code == Code::MethodNotAllowed.as_str();
+        assert!(undescribed || description.contains(code), "the description lacks {code}");
+    }
+    let shown = ["health check", "delete a record"];
+    for vector in vectors().signatures.iter().filter(|vector| shown.contains(&vector.name.as_str())) {
+        assert!(page.contains(&vector.headers["X-DNS-Signature"]), "the page lacks {}", vector.name);
+    }
+}
+
+#[test]
 fn every_code_leads_back() {
     for code in Code::ALL {
         assert_eq!(Code::parse(code.as_str()), Some(*code));
