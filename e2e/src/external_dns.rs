@@ -1,4 +1,4 @@
-//! The real ExternalDNS on DNSEndpoints, into PowerDNS, started and ended by a test.
+//! The real ExternalDNS on DNSEndpoints, into PowerDNS or a webhook provider, started and ended by a test.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,8 +14,20 @@ pub struct ExternalDns {
 }
 
 impl ExternalDns {
-    /// Starts it on the DNSEndpoints of a cluster; `flags` come on top.
+    /// Starts it on the DNSEndpoints of a cluster, into PowerDNS; `flags` come on top.
     pub fn start(kubeconfig: &Path, into: &PowerDns, domain: &str, flags: &[&str]) -> Result<ExternalDns> {
+        let (server, key) = (format!("--pdns-server={}", into.url()), format!("--pdns-api-key={API_KEY}"));
+        let into = ["--provider=pdns", server.as_str(), key.as_str()];
+        ExternalDns::into(kubeconfig, &into, domain, flags)
+    }
+
+    /// Starts it on the DNSEndpoints of a cluster, into a webhook provider at this URL.
+    pub fn with_webhook(kubeconfig: &Path, url: &str, domain: &str, flags: &[&str]) -> Result<ExternalDns> {
+        let url = format!("--webhook-provider-url={url}");
+        ExternalDns::into(kubeconfig, &["--provider=webhook", &url], domain, flags)
+    }
+
+    fn into(kubeconfig: &Path, provider: &[&str], domain: &str, flags: &[&str]) -> Result<ExternalDns> {
         let program =
             xtask::tools::program("external-dns").context("external-dns is not in the table of tools")?;
         ensure!(program.is_file(), "{} is missing: run `cargo xtask tools`", program.display());
@@ -24,7 +36,6 @@ impl ExternalDns {
             "--source=crd",
             "--crd-source-apiversion=externaldns.k8s.io/v1alpha1",
             "--crd-source-kind=DNSEndpoint",
-            "--provider=pdns",
             "--registry=txt",
             "--policy=sync",
             "--events",
@@ -36,8 +47,8 @@ impl ExternalDns {
             "--managed-record-types=AAAA",
             "--managed-record-types=CNAME",
         ]);
+        command.args(provider);
         command.arg(format!("--kubeconfig={}", kubeconfig.display()));
-        command.arg(format!("--pdns-server={}", into.url())).arg(format!("--pdns-api-key={API_KEY}"));
         command.arg(format!("--domain-filter={domain}"));
         command.arg(format!("--metrics-address={}:7979", own_address()));
         command.args(flags);
@@ -52,5 +63,10 @@ impl ExternalDns {
     /// Everything that it has printed.
     pub fn output(&self) -> String {
         self.process.output()
+    }
+
+    /// Kills it.
+    pub fn kill(&mut self) -> Result<()> {
+        self.process.kill()
     }
 }

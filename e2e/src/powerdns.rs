@@ -4,6 +4,7 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -86,6 +87,11 @@ impl PowerDns {
         self.process.id()
     }
 
+    /// Everything that it has printed.
+    pub fn output(&self) -> String {
+        self.process.output()
+    }
+
     /// Our client of it, which makes plain zones.
     pub fn provider(&self) -> Result<Powerdns> {
         self.provider_of(ZoneKind::Native, false)
@@ -98,8 +104,13 @@ impl PowerDns {
 
     /// Our client of it, with this key.
     pub fn provider_with(&self, key: &str, zone_kind: ZoneKind, dnssec: bool) -> Result<Powerdns> {
-        let settings =
-            Settings { url: self.url(), server_id: "localhost".into(), api_key: key.into(), zone_kind, dnssec };
+        let settings = Settings {
+            url: self.url(),
+            server_id: "localhost".into(),
+            api_key: key.into(),
+            zone_kind,
+            dnssec,
+        };
         let allowed = vec!["127.0.0.0/8".parse()?];
         let guard = Arc::new(Guard { allowed, forbidden: Vec::new() });
         let client = HttpClient::new(guard, Duration::from_secs(30), &Trust::default())?;
@@ -124,7 +135,8 @@ impl PowerDns {
         let body = format!(
             r#"{{"name":"{origin}.","kind":"Native","nameservers":["ns.{origin}."],"api_rectify":false}}"#
         );
-        self.send("POST", "/zones", &body).with_context(|| format!("PowerDNS did not make the zone {origin}"))?;
+        self.send("POST", "/zones", &body)
+            .with_context(|| format!("PowerDNS did not make the zone {origin}"))?;
         Ok(())
     }
 
@@ -137,12 +149,27 @@ impl PowerDns {
         self.send("PATCH", &format!("/zones/{zone}"), &body.to_string()).map(drop)
     }
 
-    /// The requests that it was sent, as `METHOD /path`; for a server with `webserver-loglevel=normal`.
-    pub fn requests(&self) -> Vec<String> {
-        let output = self.process.output();
-        let lines = output.lines().filter(|line| line.contains("[webserver]"));
-        let requests = lines.filter_map(|line| line.split('"').nth(1)?.strip_suffix(" HTTP/1.1"));
-        requests.map(|request| request.replace("/api/v1/servers/localhost", "")).collect()
+    /// The requests that it was sent since its start, as `METHOD /path`, each with the octets of its answer.
+    pub fn requests(&self) -> Result<Vec<(String, usize)>> {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let marker = format!("/marker-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        // It writes its log after its answers: once it has told of the marker, it has told of all before.
+        ensure!(self.send("GET", &marker, "").is_err(), "there is a page {marker}");
+        self.process.wait_for_output(&marker)?;
+        std::thread::sleep(Duration::from_millis(50));
+        Ok(self
+            .process
+            .output()
+            .lines()
+            .filter_map(request)
+            .filter(|(line, _)| !line.contains("/marker-"))
+            .collect())
+    }
+
+    /// How many of the requests that it was sent begin and end so.
+    pub fn count(&self, start: &str, end: &str) -> Result<usize> {
+        let matches = |(line, _): &&(String, usize)| line.starts_with(start) && line.ends_with(end);
+        Ok(self.requests()?.iter().filter(matches).count())
     }
 
     /// Runs PowerDNS's own tool on the data.
@@ -165,10 +192,17 @@ fn run(folder: &TempDir, address: IpAddr) -> Result<Process> {
     command.args(["--daemon=no", "--guardian=no"]);
     let mut process = Process::start("pdns_server", &command).context(hint("pdns-server"))?;
     let url = format!("http://{address}:8081/api/v1/servers/localhost");
-    process.wait_until("PowerDNS to be ready", || {
-        ureq::get(&url).header("X-API-Key", API_KEY).call().is_ok()
-    })?;
+    process
+        .wait_until("PowerDNS to be ready", || ureq::get(&url).header("X-API-Key", API_KEY).call().is_ok())?;
     Ok(process)
+}
+
+/// A request out of a line of the log.
+fn request(line: &str) -> Option<(String, usize)> {
+    let mut parts = line.split_once("[webserver]")?.1.split('"').skip(1);
+    let (request, answer) = (parts.next()?.strip_suffix(" HTTP/1.1")?, parts.next()?);
+    let octets = answer.split_whitespace().nth(1)?.parse().ok()?;
+    Some((request.replace("/api/v1/servers/localhost", ""), octets))
 }
 
 fn hint(package: &str) -> String {

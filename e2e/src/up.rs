@@ -14,23 +14,35 @@ pub struct Options {
     folders: Vec<String>,
     state: Option<PathBuf>,
     address: IpAddr,
+    flags: Vec<String>,
 }
 
 impl Options {
     /// One cluster from one folder.
     pub fn folder(path: &Path) -> Options {
-        Options { folders: vec![path.display().to_string()], state: None, address: own_address() }
+        Options {
+            folders: vec![path.display().to_string()],
+            state: None,
+            address: own_address(),
+            flags: Vec::new(),
+        }
     }
 
     /// Several clusters, each by name and folder.
     pub fn clusters(clusters: &[(&str, PathBuf)]) -> Options {
         let folders = clusters.iter().map(|(name, path)| format!("{name}={}", path.display())).collect();
-        Options { folders, state: None, address: own_address() }
+        Options { folders, state: None, address: own_address(), flags: Vec::new() }
     }
 
     /// Keeps the state in this folder, so that a restart finds it.
     pub fn state(mut self, path: &Path) -> Options {
         self.state = Some(path.to_path_buf());
+        self
+    }
+
+    /// Adds flags.
+    pub fn flags(mut self, flags: &[&str]) -> Options {
+        self.flags.extend(flags.iter().map(|flag| (*flag).to_owned()));
         self
     }
 
@@ -66,6 +78,7 @@ impl Up {
         command.arg("up").args(&options.folders).arg("--state").args(state);
         command.args(["--dns", &format!("{}:5300", options.address)]);
         command.args(["--http", &format!("{}:8053", options.address)]);
+        command.args(&options.flags);
         let process = Process::start("`fingerpost up`", &command)?;
         Ok(Up { process, address: options.address, _state: own_state })
     }

@@ -1,7 +1,7 @@
 //! Real DNS servers that take dynamic updates (RFC 2136), started and ended by a test.
 //!
 //! Each has the zones that it is given, and the keys of [`KEYS`]: the first three may read and change
-//! them, the last is known but may do nothing.
+//! them, the last is known but may do nothing. Zones whose name begins with `signed.` are signed.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
@@ -145,8 +145,10 @@ fn bind(folder: &Path, dns: SocketAddr, zones: &[&str]) -> String {
         text += &format!("key \"{name}\" {{ algorithm {algorithm}; secret \"{secret}\"; }};\n");
     }
     for zone in zones {
+        let signing =
+            if zone.starts_with("signed.") { "dnssec-policy default; inline-signing no;" } else { "" };
         text += &format!(
-            "zone \"{zone}\" {{ type primary; file \"{folder}/{zone}.zone\";\n\
+            "zone \"{zone}\" {{ type primary; {signing} file \"{folder}/{zone}.zone\";\n\
              allow-transfer {{ key key256; key key384; key key512; }};\n\
              update-policy {{ deny * name forbidden.{zone}.; grant key256 zonesub ANY; grant key384 zonesub ANY;\n\
              grant key512 zonesub ANY; }}; }};\n"
@@ -171,9 +173,9 @@ fn knot(folder: &Path, dns: SocketAddr, zones: &[&str]) -> String {
     text += "acl:\n- id: ours\n  key: [key256, key384, key512]\n  action: [transfer, update]\n";
     text += "zone:\n";
     for zone in zones {
-        text += &format!(
-            "- domain: {zone}\n  storage: \"{folder}\"\n  file: {zone}.zone\n  acl: ours\n"
-        );
+        let signing = if zone.starts_with("signed.") { "on" } else { "off" };
+        text += &format!("- domain: {zone}\n  storage: \"{folder}\"\n  file: {zone}.zone\n");
+        text += &format!("  acl: ours\n  dnssec-signing: {signing}\n");
     }
     text
 }

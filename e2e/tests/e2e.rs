@@ -20,16 +20,26 @@ mod chart_roles;
 mod children;
 #[path = "e2e/definitions.rs"]
 mod definitions;
+#[path = "e2e/delivered.rs"]
+mod delivered;
+#[path = "e2e/deliveries.rs"]
+mod deliveries;
 #[path = "e2e/documentation.rs"]
 mod documentation;
+#[path = "e2e/external_dns_webhook.rs"]
+mod external_dns_webhook;
 #[path = "e2e/faults.rs"]
 mod faults;
 #[path = "e2e/faults_reading.rs"]
 mod faults_reading;
 #[path = "e2e/golden.rs"]
 mod golden;
+#[path = "e2e/import.rs"]
+mod import;
 #[path = "e2e/kill.rs"]
 mod kill;
+#[path = "e2e/kill_deliveries.rs"]
+mod kill_deliveries;
 #[path = "e2e/kill_operator.rs"]
 mod kill_operator;
 #[path = "e2e/lease.rs"]
@@ -38,10 +48,34 @@ mod lease;
 mod nameservers;
 #[path = "e2e/old_definitions.rs"]
 mod old_definitions;
+#[path = "e2e/powerdns_faults.rs"]
+mod powerdns_faults;
+#[path = "e2e/powerdns_lua.rs"]
+mod powerdns_lua;
+#[path = "e2e/powerdns_records.rs"]
+mod powerdns_records;
+#[path = "e2e/powerdns_signed.rs"]
+mod powerdns_signed;
+#[path = "e2e/powerdns_world.rs"]
+mod powerdns_world;
+#[path = "e2e/powerdns_zones.rs"]
+mod powerdns_zones;
+#[path = "e2e/provider.rs"]
+mod provider;
+#[path = "e2e/provider_delivery.rs"]
+mod provider_delivery;
+#[path = "e2e/provider_external_dns.rs"]
+mod provider_external_dns;
+#[path = "e2e/provider_schema.rs"]
+mod provider_schema;
+#[path = "e2e/provider_stores.rs"]
+mod provider_stores;
 #[path = "e2e/proxy.rs"]
 mod proxy;
 #[path = "e2e/publication.rs"]
 mod publication;
+#[path = "e2e/records.rs"]
+mod records;
 #[path = "e2e/replicas.rs"]
 mod replicas;
 #[path = "e2e/rfc2136.rs"]
@@ -50,7 +84,11 @@ mod rfc2136;
 mod servers;
 #[path = "e2e/webhook.rs"]
 mod webhook;
+#[path = "e2e/webhook_class.rs"]
+mod webhook_class;
 #[path = "e2e/world.rs"]
 mod world;
+#[path = "e2e/zone_files.rs"]
+mod zone_files;
 #[path = "e2e/zone_output.rs"]
 mod zone_output;

@@ -45,6 +45,18 @@ pub(crate) enum Subject {
         #[arg(long)]
         no_external_dns: bool,
     },
+    /// Records into PowerDNS (sqlite and lmdb), beside a bare client, and into Knot
+    ///
+    /// Delivers the records into an empty zone and then ten changed ones; prints times and requests. The
+    /// bare client sends the same RRsets in the best batches, in turns with ours.
+    Providers {
+        /// How many records are delivered
+        #[arg(long, default_value_t = 10_000)]
+        records: usize,
+        /// How many times each
+        #[arg(long, default_value_t = 5)]
+        rounds: usize,
+    },
 }
 
 /// Runs one measurement.
@@ -60,6 +72,10 @@ pub(crate) fn run(subject: &Subject) -> Result<()> {
             install::run()?;
             cargo::run(cargo(&["build", "--release", "--package", "fingerpost"]))?;
             cargo::run(cluster(*routes, *changes, !no_external_dns))
+        }
+        Subject::Providers { records, rounds } => {
+            packages::ensure()?;
+            cargo::run(providers(*records, *rounds))
         }
     }
 }
@@ -77,5 +93,11 @@ fn up(records: usize, changes: usize) -> Command {
 fn cluster(routes: usize, changes: usize, beside: bool) -> Command {
     let mut command = cargo(&["bench", "--package", "e2e", "--bench", "cluster", "--"]);
     command.args([routes.to_string(), changes.to_string(), usize::from(beside).to_string()]);
+    command
+}
+
+fn providers(records: usize, rounds: usize) -> Command {
+    let mut command = cargo(&["bench", "--package", "e2e", "--bench", "providers", "--"]);
+    command.args([records.to_string(), rounds.to_string()]);
     command
 }

@@ -5,11 +5,12 @@
 
 mod build;
 mod fetch;
+mod python;
 
 use std::process::Command;
 
 use anyhow::{Result, bail};
-use xtask::tools::{DEFINITIONS, Definitions, TOOLS, Tool, cache, program};
+use xtask::tools::{DEFINITIONS, Definitions, PYTHON_TOOLS, TOOLS, Tool, cache, program};
 
 use crate::cargo;
 
@@ -28,6 +29,7 @@ pub(crate) fn run() -> Result<()> {
         build::program(tool, program, package)?;
     }
     unread.into_iter().try_for_each(fetch::definitions)?;
+    PYTHON_TOOLS.iter().filter(|tool| !python::is_there(tool)).try_for_each(python::install)?;
     println!("the real servers are in {}", cache().display());
     Ok(())
 }

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use crate::cargo;
 
 /// What the end-to-end tests need: the program, or the path of a file, and its Debian package.
-const NEEDED: [(&str, &str); 9] = [
+const NEEDED: [(&str, &str); 12] = [
     ("dig", "bind9-dnsutils"),
     ("kdig", "knot-dnsutils"),
     ("named-checkzone", "bind9-utils"),
@@ -17,7 +17,10 @@ const NEEDED: [(&str, &str); 9] = [
     ("lua5.1", "lua5.1"),
     ("pdns_server", "pdns-server"),
     ("/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql", "pdns-backend-sqlite3"),
+    ("/usr/share/doc/pdns-backend-lmdb/copyright", "pdns-backend-lmdb"),
     ("sqlite3", "sqlite3"),
+    ("ldns-verify-zone", "ldnsutils"),
+    ("python3", "python3-venv"),
 ];
 
 /// The command that installs everything, for the summary.

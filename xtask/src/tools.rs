@@ -18,6 +18,17 @@ pub struct Tool {
     pub programs: &'static [(&'static str, &'static str)],
 }
 
+/// A program from PyPI, in an environment of its own.
+pub struct PythonTool {
+    /// The package, and the program in it.
+    pub name: &'static str,
+    /// The version.
+    pub version: &'static str,
+}
+
+/// Every program from PyPI.
+pub const PYTHON_TOOLS: [PythonTool; 1] = [PythonTool { name: "schemathesis", version: "4.32.5" }];
+
 /// Definitions of kinds that others own, taken from their module's folder.
 pub struct Definitions {
     /// The folder's name in the cache, before the version.
@@ -105,6 +116,13 @@ impl Tool {
     }
 }
 
+impl PythonTool {
+    /// Where its environment is.
+    pub fn folder(&self) -> PathBuf {
+        cache().join(format!("{}-{}", self.name, self.version))
+    }
+}
+
 impl Definitions {
     /// Where the files are kept.
     pub fn folder(&self) -> PathBuf {
@@ -122,6 +140,12 @@ fn program_in(given: Option<&Path>, name: &str) -> Option<PathBuf> {
     let tool = TOOLS.iter().find(|tool| tool.programs.iter().any(|(program, _)| *program == name))?;
     let given = given.map(|folder| folder.join(name)).filter(|path| path.is_file());
     Some(given.unwrap_or_else(|| tool.folder().join(name)))
+}
+
+/// Where a program from PyPI is, or would be after `cargo xtask tools`.
+pub fn python_program(name: &str) -> Option<PathBuf> {
+    let tool = PYTHON_TOOLS.iter().find(|tool| tool.name == name)?;
+    Some(tool.folder().join("bin").join(name))
 }
 
 /// Where the definitions of this name are, or would be after `cargo xtask tools`.

@@ -20,6 +20,7 @@ mod object;
 mod pattern;
 mod problem;
 mod prune;
+mod published;
 mod reference;
 mod serde_forms;
 mod status;
@@ -42,10 +43,11 @@ pub use kind::{Kind, Lookup};
 pub use kuadrant::KuadrantDNSPolicySpec;
 pub use kubizone::{Delegation, RecordDelegation, RecordSpec, ZoneRef, ZoneSpec};
 pub use meta::{Meta, Owner};
-pub use object::{Object, Published, Spec, decode, manifest, validate};
+pub use object::{Object, Spec, decode, manifest, validate};
 pub use placement::PlacementSpec;
 pub use problem::Problem;
 pub use prune::prune;
+pub use published::{Published, PublishedClass, PublishedCondition, PublishedRecord, PublishedSerial};
 pub use reference::{DNSClassRef, SecretKeyRef, SecretRef};
 pub use router::{
     ClusterIdentitySpec, DNSConfigurationSpec, DNSPolicySpec, ExternalDNSController, GatewaySpec, PolicyMode,

@@ -29,6 +29,8 @@ pub struct Meta {
     pub owners: Vec<Owner>,
     /// Its finalizers.
     pub finalizers: Vec<String>,
+    /// Whether it is being deleted, and is only there until its finalizers are gone.
+    pub deleting: bool,
 }
 
 /// One entry of `ownerReferences`.
@@ -66,6 +68,7 @@ macro_rules! metadata {
             annotations: Option<BTreeMap<String, String>>,
             owner_references: Option<Vec<Owner>>,
             finalizers: Option<Vec<String>>,
+            deletion_timestamp: Option<IgnoredAny>,
             $($($ignored: Option<IgnoredAny>,)*)?
         }
 
@@ -81,6 +84,7 @@ macro_rules! metadata {
                     annotations: raw.annotations.unwrap_or_default(),
                     owners: raw.owner_references.unwrap_or_default(),
                     finalizers: raw.finalizers.unwrap_or_default(),
+                    deleting: raw.deletion_timestamp.is_some(),
                 }
             }
         }
@@ -95,7 +99,6 @@ metadata!(
     resource_version,
     managed_fields,
     self_link,
-    deletion_timestamp,
     deletion_grace_period_seconds
 );
 
@@ -111,11 +114,11 @@ impl OwnMetadata {
         "annotations",
         "ownerReferences",
         "finalizers",
+        "deletionTimestamp",
         "generateName",
         "resourceVersion",
         "managedFields",
         "selfLink",
-        "deletionTimestamp",
         "deletionGracePeriodSeconds",
     ];
 }

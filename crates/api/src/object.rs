@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use crate::kinds::kinds;
 use crate::meta::{ForeignMetadata, OwnMetadata};
-use crate::{Kind, Meta, Problem};
+use crate::published::Publishes;
+use crate::{Kind, Meta, Problem, Published};
 
 /// An object as planning sees it.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,18 +22,9 @@ pub struct Object {
     pub meta: Meta,
     /// What it says.
     pub spec: Spec,
-    /// The serial that a Zone's status publishes. Every other status of our kinds is ours to
-    /// compute, so it is not read.
+    /// What its status says of the past. The rest of a status of our kinds is ours to compute, so it
+    /// is not read.
     pub published: Option<Box<Published>>,
-}
-
-/// The serial that a Zone's status publishes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Published {
-    /// `status.serial`.
-    pub serial: u32,
-    /// `status.hash`, the content that carries it, where the status says so.
-    pub hash: Option<u64>,
 }
 
 macro_rules! define {
@@ -121,7 +113,7 @@ pub(crate) trait Manifest {
     /// What it holds.
     type Body;
 
-    /// Takes it apart into metadata, content and published serial.
+    /// Takes it apart into metadata, content and what its status says of the past.
     fn open(self) -> (Meta, Self::Body, Option<Published>);
 }
 
@@ -141,19 +133,7 @@ impl<S, T: Publishes> Manifest for Own<S, T> {
     type Body = S;
 
     fn open(self) -> (Meta, S, Option<Published>) {
-        (self.metadata.into(), self.spec, self.status.and_then(|status| status.published()))
-    }
-}
-
-/// What may be read from the status of our own kinds.
-pub(crate) trait Publishes {
-    /// The serial last published.
-    fn published(&self) -> Option<Published>;
-}
-
-impl Publishes for IgnoredAny {
-    fn published(&self) -> Option<Published> {
-        None
+        (self.metadata.into(), self.spec, self.status.and_then(Publishes::published))
     }
 }
 

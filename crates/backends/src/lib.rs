@@ -8,12 +8,16 @@
 //! One module per provider: pure request building and a thin transport. A plan leaves a back-end
 //! nothing to choose.
 
+pub mod delivery;
 pub mod embedded;
+pub mod external_dns_webhook;
 mod failure;
+pub mod marks;
 pub mod powerdns;
 mod provider;
 pub mod rfc2136;
 pub mod transport;
+mod unit;
 pub mod webhook;
 pub mod zone_file;
 

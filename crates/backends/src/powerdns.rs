@@ -23,6 +23,7 @@ mod zones;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use ::api::dnsclass::{SecretText, ZoneKind};
 use dns::Name;
@@ -32,7 +33,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use crate::transport::http::HttpClient;
 use crate::{Batch, Entry, Failure, NewZone, OpenedZone, Provider, Reading, Reply, SetKey};
 use api::Api;
-use reading::Facts;
+use reading::{Facts, Read};
 use zones::Zones;
 
 pub use api::Version;
@@ -69,8 +70,12 @@ pub struct Powerdns {
 struct Memory {
     /// The zone's serial when all of it was last read, or after our own writes since.
     serial: Option<u32>,
+    /// What it was like after a write of ours, and when that was.
+    written: Option<(Facts, Instant)>,
     /// How many record sets it had then.
     sets: usize,
+    /// Whether some records were switched off then.
+    has_disabled: bool,
     /// Record sets that are there and that we cannot read, so that nobody may write over them.
     opaque: Vec<SetKey>,
     /// Names came or went, and PowerDNS has not worked out the order of names since.
@@ -101,18 +106,42 @@ impl Powerdns {
         memories.entry(zone.clone()).or_default().clone()
     }
 
+    /// Where a zone has gone, the list of zones is no longer true.
+    async fn heed<T>(&self, result: Result<T, Failure>) -> Result<T, Failure> {
+        if matches!(result, Err(Failure::NoZone)) {
+            self.forget_zones().await;
+        }
+        result
+    }
+
     async fn read_all(&self, zone: &Name) -> Result<Vec<Entry>, Failure> {
         let memory = self.memory(zone);
         let mut memory = memory.lock().await;
-        let (facts, read) = self.api.zone(zone).await?;
+        let (facts, read) = match self.read_again(zone, &memory).await? {
+            Some(read) => read,
+            None => self.api.zone(zone).await?,
+        };
         memory.serial = facts.counts().then_some(facts.serial);
-        memory.sets = read.sets.len();
+        (memory.sets, memory.has_disabled) = (read.sets.len(), read.has_disabled);
         memory.opaque = read.opaque;
         // A predecessor may have died between its last write and the ordering.
         if memory.unordered && reading::needs_order(zone, &facts, &read.sets) {
             self.order(zone, &facts, &mut memory).await?;
         }
         Ok(read.sets.into_iter().map(Entry::from).collect())
+    }
+
+    /// Reads a zone in the cheap way, which does not tell what is switched off: where nothing was at the
+    /// last reading, and nobody but us has written since.
+    async fn read_again(&self, zone: &Name, memory: &Memory) -> Result<Option<(Facts, Read)>, Failure> {
+        if memory.serial.is_none() || memory.has_disabled {
+            return Ok(None);
+        }
+        let facts = self.api.facts(zone).await?;
+        if !facts.counts() || memory.serial != Some(facts.serial) {
+            return Ok(None);
+        }
+        Ok(self.api.export(zone).await?.map(|read| (facts, read)))
     }
 
     /// Has PowerDNS work out empty non-terminals and the order of names, unless it does so by itself.
@@ -161,13 +190,13 @@ impl Provider for Powerdns {
 
     fn revision<'a>(&'a self, zone: &'a Name) -> Reply<'a, Option<u64>> {
         Box::pin(async {
-            let facts = self.api.facts(zone).await?;
+            let facts = self.heed(self.api.facts(zone).await).await?;
             Ok(facts.counts().then_some(u64::from(facts.serial)))
         })
     }
 
     fn read_zone<'a>(&'a self, zone: &'a Name) -> Reply<'a, Vec<Entry>> {
-        Box::pin(self.read_all(zone))
+        Box::pin(async { self.heed(self.read_all(zone).await).await })
     }
 
     fn read_sets<'a>(
@@ -178,7 +207,8 @@ impl Provider for Powerdns {
         Box::pin(async {
             let memory = self.memory(zone);
             let memory = memory.lock().await;
-            let found = self.look(zone, keys.iter().map(|(key, _)| &key.name), memory.sets).await?;
+            let found = self.look(zone, keys.iter().map(|(key, _)| &key.name), memory.sets).await;
+            let found = self.heed(found).await?;
             Ok(keys.iter().map(|(key, _)| found.get(key).cloned().map(Entry::from)).collect())
         })
     }
@@ -188,6 +218,6 @@ impl Provider for Powerdns {
     }
 
     fn settle<'a>(&'a self, zone: &'a Name) -> Reply<'a, ()> {
-        Box::pin(self.settle_zone(zone))
+        Box::pin(async { self.heed(self.settle_zone(zone).await).await })
     }
 }

@@ -92,6 +92,11 @@ pub trait Provider: Send + Sync {
     /// How it can be read.
     fn reading(&self) -> Reading;
 
+    /// Whether others write there too, or rely on it, so that much is deleted only with consent.
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     /// How many changes a batch should have.
     fn batch_size(&self) -> usize;
 

@@ -106,6 +106,11 @@ impl Provider for ZoneFiles {
         Reading::Zones
     }
 
+    /// A folder of exports is nobody's but ours.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     fn batch_size(&self) -> usize {
         BATCH
     }

@@ -1,5 +1,7 @@
 //! The command line: what there is to type, and the help that teaches it.
 
+mod provider;
+
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -10,6 +12,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use dns::{Name, Rtype};
 
 use crate::cluster::ClusterArguments;
+use crate::deliveries::{DeliveryArguments, TargetArguments};
+use crate::import::manifests::Form;
+
+pub use provider::{AuthenticationArguments, Protocol, ProviderArguments, StoreArguments, Stored};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -67,6 +73,9 @@ pub enum Command {
     /// Validate manifests and zone files
     #[command(long_about = CHECK_ABOUT, after_long_help = CHECK_EXAMPLES)]
     Check(CheckArguments),
+    /// Show what a provider's zone holds, and write it as manifests
+    #[command(long_about = IMPORT_ABOUT, after_long_help = IMPORT_EXAMPLES)]
+    Import(ImportArguments),
     /// Print the CustomResourceDefinitions
     #[command(long_about = CRDS_ABOUT)]
     Crds,
@@ -76,6 +85,9 @@ pub enum Command {
     /// In a cluster: answer queries from its objects, in any number of replicas
     #[command(long_about = DNS_ABOUT, after_long_help = DNS_EXAMPLES)]
     Dns(DnsArguments),
+    /// Take records from others over HTTP, and hold or hand on what they say
+    #[command(long_about = provider::ABOUT, after_long_help = provider::EXAMPLES)]
+    Provider(Box<ProviderArguments>),
 }
 
 /// Where the objects come from.
@@ -109,6 +121,12 @@ pub struct UpArguments {
     /// Keep nothing on disk
     #[arg(long)]
     pub no_state: bool,
+    /// Secrets in files, as DIR/NAME/KEY or DIR/NAMESPACE/NAME/KEY, besides those in the folders
+    #[arg(long, value_name = "DIR", env = "FINGERPOST_SECRETS")]
+    pub secrets: Option<PathBuf>,
+    /// How records reach providers.
+    #[command(flatten)]
+    pub delivery: DeliveryArguments,
 }
 
 /// The arguments of `plan`.
@@ -196,6 +214,71 @@ pub struct CheckArguments {
     /// The form of the output
     #[arg(short, long, value_enum, default_value_t, value_name = "FORM")]
     pub output: DataOutput,
+    /// Where requests may go.
+    #[command(flatten)]
+    pub targets: TargetArguments,
+}
+
+/// The arguments of `import`.
+#[derive(Clone, Debug, Args)]
+pub struct ImportArguments {
+    /// Where the DNSClass and its Secrets are.
+    #[command(flatten)]
+    pub folders: Folders,
+    /// The DNSClass whose provider is read
+    #[arg(long, value_name = "NAME")]
+    pub class: String,
+    /// The zone
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
+    pub zone: Name,
+    /// What the manifests are: a DNSRecord for each record set, or a Zone with its Records
+    #[arg(long, value_enum, default_value_t, value_name = "KIND")]
+    pub kind: Form,
+    /// The namespace of the manifests
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub namespace: String,
+    /// Take over what this owner id of an ExternalDNS marks, and nothing else
+    #[arg(long, value_name = "ID")]
+    pub adopt_owner: Option<String>,
+    /// The --txt-prefix of that ExternalDNS
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub txt_prefix: String,
+    /// The --txt-suffix of that ExternalDNS
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub txt_suffix: String,
+    /// Write our ownership marks for what is adopted; nothing else is written, and nothing deleted
+    #[arg(long)]
+    pub apply: bool,
+    /// The form of the output
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORM")]
+    pub output: ImportOutput,
+    /// Who we are in ownership marks [default: as `up` on these folders, or the operator of this cluster]
+    #[arg(long, value_name = "NAME", env = "FINGERPOST_OWNER")]
+    pub owner: Option<String>,
+    /// Secrets in files, as DIR/NAME/KEY or DIR/NAMESPACE/NAME/KEY, besides those in the folders
+    #[arg(long, value_name = "DIR", env = "FINGERPOST_SECRETS")]
+    pub secrets: Option<PathBuf>,
+    /// Where requests may go.
+    #[command(flatten)]
+    pub targets: TargetArguments,
+    /// Read the DNSClass and its Secrets from a cluster instead of folders
+    #[arg(long, conflicts_with = "folders")]
+    pub kube: bool,
+    /// Which cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArguments,
+}
+
+/// The forms of an import.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ImportOutput {
+    /// A table for people.
+    #[default]
+    Text,
+    /// The same as data.
+    Json,
+    /// The manifests.
+    Yaml,
 }
 
 /// For people or for programs.
@@ -322,9 +405,9 @@ pub struct OperatorArguments {
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration,
         env = "FINGERPOST_RESYNC_PERIOD", help_heading = SERVER)]
     pub resync_period: Duration,
-    /// Networks that a DNSClass may point at although they are loopback or link-local
-    #[arg(long, value_name = "CIDR", env = "FINGERPOST_ALLOW_TARGET", value_delimiter = ',')]
-    pub allow_target: Vec<String>,
+    /// How records reach providers.
+    #[command(flatten)]
+    pub delivery: DeliveryArguments,
     /// The form of the log
     #[arg(long, value_enum, default_value_t, value_name = "FORM", env = "FINGERPOST_LOG_FORMAT")]
     pub log_format: LogFormat,
@@ -369,7 +452,7 @@ const ADDRESSES: &str = "Addresses";
 const WEBHOOK: &str = "Admission webhook";
 const SERVER: &str = "API server";
 
-fn parse_duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is no duration: write 500ms, 15s or 10m");
     let parsed: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;
     Duration::try_from(parsed).map_err(|_| wrong())
@@ -499,3 +582,20 @@ Examples:
 Exit codes:
   0  stopped by SIGTERM or SIGINT
   1  could not start: the message says why";
+
+const IMPORT_ABOUT: &str = "\
+Reads a zone from the provider of a DNSClass and shows every record set: whose it is, and what would become of \
+it. With `-o yaml` it prints manifests that plan to exactly what is there.
+
+Adopted is what nobody claims; with --adopt-owner it is what that owner id of ExternalDNS's TXT registry marks, \
+and nothing else. What another Fingerpost marks is left alone. Nothing is written unless --apply is given, and \
+then only our own ownership marks: no record is changed, and none deleted.";
+
+const IMPORT_EXAMPLES: &str = "\
+Examples:
+  fingerpost import --class edge --zone example.com manifests/
+  fingerpost import --class edge --zone example.com manifests/ -o yaml > manifests/example.com.yaml
+  fingerpost import --class edge --zone example.com manifests/ --apply
+  fingerpost import --class edge --zone example.com --kube --adopt-owner prod --apply
+
+Exit codes: 0 the zone was read (and, with --apply, marked), 1 it could not be.";

@@ -4,9 +4,11 @@ mod check;
 mod crds;
 mod dns;
 mod explain;
+mod import;
 mod logging;
 mod operator;
 mod plan;
+mod provider;
 mod signals;
 mod up;
 
@@ -90,8 +92,10 @@ fn dispatch(cli: &Cli) -> Result<Ending> {
         Command::Explain(arguments) => explain::run(arguments, palette),
         Command::Check(arguments) => check::run(arguments, palette),
         Command::Crds => crds::run(),
+        Command::Import(arguments) => import::run(arguments, palette),
         Command::Operator(arguments) => operator::run(arguments),
         Command::Dns(arguments) => dns::run(arguments),
+        Command::Provider(arguments) => provider::run(arguments),
     }
 }
 

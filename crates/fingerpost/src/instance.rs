@@ -28,6 +28,7 @@ use planner::{Change, Delta, Planner};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use server::{Endpoint, EndpointId, Views, Zones};
 
+use crate::deliveries::Counts;
 use crate::explanation::{Explanation, Question, QuestionError, explain};
 use crate::source::SourceProblem;
 use listeners::Counted;
@@ -43,6 +44,8 @@ pub struct Instance {
     facts: Mutex<Facts>,
     /// How long planning took, in seconds.
     pub plan_seconds: Histogram,
+    /// What deliveries count.
+    pub deliveries: Counts,
 }
 
 /// Makes a planner that knows nothing yet.
@@ -82,6 +85,7 @@ impl Instance {
             ready: AtomicBool::new(false),
             facts: Mutex::new(Facts::default()),
             plan_seconds: Histogram::new(exponential_buckets(0.0001, 4.0, 10)),
+            deliveries: Counts::default(),
         }
     }
 

@@ -11,12 +11,16 @@
 pub mod cli;
 pub mod cluster;
 pub mod commands;
+pub mod deliveries;
 pub mod explanation;
 pub mod http;
+pub mod import;
 pub mod instance;
 pub mod nameserver;
 pub mod operator;
 pub mod planned;
+pub mod provider;
 pub mod render;
+pub mod secrets;
 pub mod source;
 pub mod state;

@@ -10,6 +10,7 @@ pub mod admission;
 pub mod certificates;
 pub mod compose;
 pub mod definitions;
+pub(crate) mod delivering;
 pub mod engine;
 pub mod events;
 pub mod health;
@@ -38,8 +39,10 @@ use tokio::task::JoinHandle;
 use crate::cli::{BindAddress, OperatorArguments};
 use crate::cluster::requests::Requests;
 use crate::cluster::{Board, Connection, News, Subject, watch as watches};
+use crate::deliveries::Deliveries;
 use crate::http::{self, Serving};
 use crate::instance::Instance;
+use crate::secrets::ClusterSecrets;
 use definitions::Outdated;
 use engine::{Engine, Parts};
 use health::Health;
@@ -59,7 +62,9 @@ pub async fn run(arguments: &OperatorArguments, stop: impl Future<Output = ()>) 
     let (leadership, election) = election(arguments, &connection, &identity, stopped.clone())?;
     let outdated = Outdated::default();
     tokio::spawn(definitions::watch(connection.client.clone(), outdated.clone()));
-    let operator = Operator { arguments, connection, leadership, identity, outdated };
+    let secrets = ClusterSecrets::new(connection.clone());
+    tokio::spawn(secrets.clone().follow());
+    let operator = Operator { arguments, connection, leadership, identity, outdated, secrets };
     let ended = operator.work(stop, stopped).await;
     // The lease is let go last, when nothing is under way any more.
     let _ = stopping.send(true);
@@ -116,6 +121,7 @@ struct Operator<'a> {
     leadership: Leadership,
     identity: String,
     outdated: Outdated,
+    secrets: Arc<ClusterSecrets>,
 }
 
 /// What the pages show.
@@ -144,7 +150,7 @@ impl Operator<'_> {
             requests: self.connection.requests.clone(),
             outdated: self.outdated.clone(),
         };
-        let pages = self.serve(shown).await?;
+        let pages = self.serve(shown.clone()).await?;
         let webhook =
             webhook::start(self.arguments, &self.connection, &instance, &self.leadership, stopped).await?;
         health.lead(self.leadership.clone());
@@ -158,7 +164,12 @@ impl Operator<'_> {
             // The watches end when the engine no longer listens.
             drop(sender);
             health.watch(board.clone());
-            let mut engine = Engine::new(self.parts(&instance, board, news, &health, &metrics, inquiries));
+            let deliveries = tokio::select! {
+                () = &mut stop => break,
+                deliveries = self.deliveries(instance.deliveries.clone()) => deliveries?,
+            };
+            let parts = self.parts(&shown, board, news, inquiries, deliveries);
+            let mut engine = Engine::new(parts);
             let ended = engine.run(&mut stop).await;
             inquiries = engine.into_inquiries();
             match ended {
@@ -180,25 +191,25 @@ impl Operator<'_> {
 
     fn parts(
         &self,
-        instance: &Arc<Instance>,
+        shown: &Shown,
         board: Board,
         news: Receiver<News>,
-        health: &Health,
-        metrics: &Arc<Metrics>,
         inquiries: Inquiries,
+        deliveries: Deliveries,
     ) -> Parts {
         let (client, arguments) = (&self.connection.client, self.arguments);
         Parts {
-            instance: instance.clone(),
+            instance: shown.instance.clone(),
             board,
             news,
             leadership: self.leadership.clone(),
             sender: send::Sender::new(client.clone(), self.leadership.clone(), arguments.kube_api_timeout),
             events: events::Events::new(client.clone(), self.identity.clone()),
-            health: health.clone(),
-            metrics: metrics.clone(),
+            health: shown.health.clone(),
+            metrics: shown.metrics.clone(),
             inquiries,
             outdated: self.outdated.clone(),
+            deliveries,
             namespace: self.connection.namespace.clone(),
             quota: Quota::per_second(arguments.kube_api_qps).allow_burst(arguments.kube_api_burst),
         }

@@ -98,6 +98,14 @@ fn read_cluster(arguments: &ClusterArguments) -> Result<ClusterReading> {
     runtime.block_on(async { ClusterReading::read(&Connection::open(arguments).await?).await })
 }
 
+/// The plan of a cluster as it stands.
+pub async fn cluster_planner(connection: &Connection) -> Result<Planner> {
+    let reading = ClusterReading::read(connection).await?;
+    let mut planner = Planner::in_cluster("default".to_owned(), Setting::Operator);
+    planner.apply(std::iter::once(today(current_date())).chain(reading.changes()).collect());
+    Ok(planner)
+}
+
 /// An object from a file as it would be after `kubectl apply`: with what the API server knows of it.
 fn applied_to(planner: &Planner, change: Change) -> Option<Change> {
     let Change::Put(_, object) = change else { return None };

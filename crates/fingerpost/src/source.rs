@@ -50,6 +50,7 @@ pub use problem::{Severity, SourceProblem};
 use walk::{FileKind, Listing};
 pub use watch::{Pace, Watch};
 
+use crate::secrets::FolderSecrets;
 use crate::state::StateDir;
 
 /// The folders of all clusters, and what was last reported of them.
@@ -68,6 +69,8 @@ pub struct Reading {
     pub changes: Vec<Change>,
     /// Everything that is wrong as it now stands, whenever it was found.
     pub problems: Vec<SourceProblem>,
+    /// The Secrets of all folders, as they now stand.
+    pub secrets: FolderSecrets,
     /// How many objects stand.
     pub objects: usize,
     /// How many files there are.
@@ -207,6 +210,7 @@ impl Source {
     fn complete(&self, mut reading: Reading) -> Reading {
         for cluster in &self.clusters {
             cluster.problems(&mut reading.problems);
+            cluster.secrets(&mut reading.secrets);
             let (objects, files, records) = cluster.counts();
             reading.objects += objects;
             reading.files += files;

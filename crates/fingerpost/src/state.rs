@@ -4,6 +4,7 @@
 //! ```text
 //! lock            held while a process uses the directory
 //! serials         the serial of every zone and the hash of the content that carried it
+//! delivered       what may stand at webhook servers because of us
 //! zones           which compiled zones each view has      zone/HASH   one compiled zone
 //! journal         what changed in these zones since they were written
 //! file/HASH       one source file's last good content and last valid objects
@@ -33,13 +34,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use dns::Name;
 use planner::SavedSerial;
 
-pub(crate) use location::absolute;
+use crate::deliveries::Everything;
+
 pub use location::default_location;
+pub(crate) use location::{absolute, key};
 pub use saved_file::{SavedContent, SavedFile, SavedKey};
 use writer::Writer;
 
 const FILES: &str = "file";
 const SERIALS: &str = "serials";
+const DELIVERED: &str = "delivered";
 
 /// The zones of each view, in the views' order: the view's name, then its zones in a form that
 /// only the caller knows.
@@ -155,6 +159,19 @@ impl StateDir {
         }
     }
 
+    /// What may stand at servers because of us, as last saved.
+    pub fn load_delivered(&self) -> Everything {
+        self.load(&self.root.join(DELIVERED), |bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default()
+    }
+
+    /// Keeps what may stand at servers because of us.
+    pub fn save_delivered(&self, everything: &Everything) {
+        match serde_json::to_vec(everything) {
+            Ok(bytes) => self.writer.write(PathBuf::from(DELIVERED), bytes),
+            Err(error) => self.troubles.add(format!("what was delivered cannot be kept: {error}")),
+        }
+    }
+
     /// The compiled zones as last saved; a zone that cannot be read is left out and reported.
     pub fn load_zones(&self) -> SavedZones {
         let index = self.load(&self.root.join(zones::INDEX), zones::parse_index).unwrap_or_default();
@@ -240,7 +257,8 @@ impl StateDir {
     }
 }
 
-fn lock(root: &Path) -> Result<File, StateError> {
+/// Keeps other processes out of a directory for as long as the file is open.
+pub(crate) fn lock(root: &Path) -> Result<File, StateError> {
     let failed = |source| StateError::Io { path: root.to_owned(), source };
     let file = File::create(root.join("lock")).map_err(failed)?;
     match file.try_lock() {

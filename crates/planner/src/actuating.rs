@@ -36,7 +36,9 @@ impl Planner {
         let unknown = self.snapshot.unknown.iter().filter(|key| key.cluster == cluster);
         unknown.into_iter().any(|key| match key.reference.kind {
             Kind::ClusterIdentity | Kind::DNSConfiguration | Kind::Gateway => true,
-            Kind::DNSPolicy | Kind::ServiceRoute => *key.reference.namespace == *namespace,
+            Kind::DNSPolicy | Kind::ServiceRoute | Kind::DNSRecord | Kind::Record => {
+                *key.reference.namespace == *namespace
+            }
             _ => false,
         })
     }

@@ -9,13 +9,14 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use api::{Kind, Object, Spec};
+use dns::Rdata;
 use rustc_hash::FxHasher;
 use serde_json::Value;
 use smallvec::SmallVec;
 
 use crate::facts::ObjectKey;
 use crate::input::{ClusterId, ObjectRef};
-use crate::output::{ChildSeed, Claim, Outcome};
+use crate::output::{ChildSeed, Claim, Outcome, SeedDelivery};
 use crate::planner::{Evaluated, Ids, Planner};
 use crate::rank::Rank;
 use crate::snapshot::Id;
@@ -63,6 +64,15 @@ impl ChildRef {
     fn hash_of_endpoint(&self) -> Option<u64> {
         (self.kind == ChildKind::DNSEndpoint).then(|| self.hash())
     }
+}
+
+/// A record set as a DNSEndpoint says it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChildSet<'a> {
+    pub(crate) claim: &'a Claim,
+    /// Its TTL, where that is the DNSEndpoint's to say.
+    pub(crate) ttl: Option<u32>,
+    pub(crate) data: &'a [Rdata],
 }
 
 /// A child as it was last made.
@@ -137,12 +147,16 @@ impl Planner {
         let child =
             |kind, name| ChildRef { cluster: entry.key.cluster, kind, namespace: namespace.clone(), name };
         for (number, seed) in evaluated.output.children.iter().enumerate() {
-            let claims = self.standing_claims(id, evaluated, seed);
-            if !claims.is_empty() {
+            let sets = self.child_sets(id, evaluated, seed);
+            if !sets.is_empty() {
                 let name = self.child_name(id, object, evaluated, number);
-                let fingerprint = fingerprint_of_endpoint(object, evaluated, seed, &claims);
+                let fingerprint = fingerprint_of_endpoint(object, evaluated, seed, &sets);
                 let child = child(ChildKind::DNSEndpoint, name);
-                children.push(Made { child, fingerprint, answered: seed.embedded });
+                children.push(Made {
+                    child,
+                    fingerprint,
+                    answered: seed.delivery != SeedDelivery::Controller,
+                });
             }
         }
         if let (Spec::Gateway(spec), Some(hosts)) = (&object.spec, self.hosts.get(&entry.key)) {
@@ -153,6 +167,29 @@ impl Planner {
             children.push(Made { child: made, fingerprint: hasher.finish(), answered: false });
         }
         children
+    }
+
+    /// What a child is to say: the claims of its maker that stand; where its maker's class is an
+    /// ExternalDNS, the whole record sets, which the oldest of those has that they are made of.
+    pub(crate) fn child_sets<'a>(
+        &'a self,
+        id: Id,
+        evaluated: &'a Evaluated,
+        seed: &ChildSeed,
+    ) -> Vec<ChildSet<'a>> {
+        let claims = self.standing_claims(id, evaluated, seed).into_iter();
+        if !seed.is_of_class() {
+            return claims.map(|claim| ChildSet { claim, ttl: None, data: &claim.data }).collect();
+        }
+        claims.filter_map(|claim| self.whole_set(id, claim)).collect()
+    }
+
+    fn whole_set<'a>(&'a self, id: Id, claim: &'a Claim) -> Option<ChildSet<'a>> {
+        let number = *self.zone_numbers.get(&claim.zone)?;
+        let node = self.zones[number as usize].nodes.get(&claim.name)?;
+        let set = node.sets.iter().find(|set| set.scope == claim.scope && set.rtype == claim.rtype)?;
+        let owner = self.set_owner(number, node, claim.scope.class()?, claim.rtype);
+        (owner == Some(id)).then_some(ChildSet { claim, ttl: Some(set.ttl), data: &set.data })
     }
 
     /// The claims of a child that stand, which is what it may publish.
@@ -265,11 +302,14 @@ fn fingerprint_of_endpoint(
     object: &Object,
     evaluated: &Evaluated,
     seed: &ChildSeed,
-    claims: &[&Claim],
+    sets: &[ChildSet<'_>],
 ) -> u64 {
     let mut hasher = FxHasher::default();
-    for claim in claims {
-        (&claim.name, claim.rtype, &claim.data).hash(&mut hasher);
+    for ChildSet { claim, ttl, data } in sets {
+        (&claim.name, claim.rtype, data, ttl).hash(&mut hasher);
+    }
+    if let Outcome::DnsRecord(outcome) = &evaluated.output.outcome {
+        outcome.properties.hash(&mut hasher);
     }
     (&seed.controller, &seed.region, &object.meta.uid).hash(&mut hasher);
     if let Outcome::Gateway(outcome) = &evaluated.output.outcome {

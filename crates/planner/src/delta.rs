@@ -1,5 +1,7 @@
 //! What bringing the plan up to date moved.
 
+use std::sync::Arc;
+
 use dns::{Name, RecordSet};
 
 use crate::children::ChildRef;
@@ -19,6 +21,10 @@ pub struct Delta {
     pub records: Vec<RecordChange>,
     /// Child objects that moved, in the order in which their owners came.
     pub children: Vec<(ChildRef, ChangeKind)>,
+    /// Provider classes that came, went, or have another spec or other annotations.
+    pub classes: Vec<Arc<str>>,
+    /// Names whose delivery changed although their content did not: the zone's origin and the name.
+    pub deliveries: Vec<(Name, Name)>,
     /// Objects whose status may have moved, in the order in which they came.
     pub statuses: Vec<(ClusterId, ObjectRef)>,
 }
@@ -26,7 +32,9 @@ pub struct Delta {
 impl Delta {
     /// Whether nothing moved that anybody is told of.
     pub fn is_empty(&self) -> bool {
-        !self.views && self.zones.is_empty() && self.nodes.is_empty() && self.children.is_empty()
+        let nothing_to_deliver = self.classes.is_empty() && self.deliveries.is_empty();
+        let nothing_to_answer = !self.views && self.zones.is_empty() && self.nodes.is_empty();
+        nothing_to_answer && nothing_to_deliver && self.children.is_empty()
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use api::dnsclass::{Backend, DNSClassSpec};
 use api::router::{DNSPolicySpec, GatewaySpec, ServiceRouteSpec};
 use api::{Kind, Object, Spec};
 use dns::Name;
@@ -115,6 +116,7 @@ impl Planner {
                 GatewayState::NoIdentity | GatewayState::BadHost(_) => false,
             },
             (Spec::Record(_), Outcome::Record(outcome)) => outcome.fqdn.as_ref() == Some(name),
+            (Spec::DNSRecord(_), Outcome::DnsRecord(outcome)) => outcome.fqdn.as_ref() == Some(name),
             (Spec::DNSEndpoint(spec), Outcome::Endpoint(outcome)) if !outcome.ours => {
                 spec.endpoints.iter().any(|endpoint| Name::parse(&endpoint.dns_name).as_ref() == Ok(name))
             }
@@ -159,11 +161,23 @@ impl Planner {
         match &object.spec {
             Spec::ServiceRoute(spec) => self.route_way(cluster, object, spec),
             Spec::Gateway(spec) => self.gateway_way(entry, spec),
+            Spec::DNSRecord(spec) => vec![self.class_text(cluster, &spec.dns_class_ref.name)],
             Spec::Record(spec) => vec![match &spec.zone_ref {
                 Some(zone) => format!("spec.zoneRef: Zone {}", zone.name),
                 None => "no zoneRef: the longest Zone that permits it adopts it".to_owned(),
             }],
             _ => Vec::new(),
+        }
+    }
+
+    /// A class and what it delivers by.
+    fn class_text(&self, cluster: ClusterId, name: &str) -> String {
+        let reference = crate::ObjectRef { kind: Kind::DNSClass, namespace: "".into(), name: name.into() };
+        let object =
+            self.snapshot.id(&ObjectKey::new(cluster, reference)).and_then(|id| self.snapshot.object(id));
+        match object.map(|object| &object.spec) {
+            Some(Spec::DNSClass(spec)) => format!("DNSClass {name}: {}", backend_text(spec)),
+            _ => format!("DNSClass {name}: there is none"),
         }
     }
 
@@ -234,6 +248,22 @@ impl Planner {
             }
             _ => format!("Gateway {name}: there is none"),
         }
+    }
+}
+
+/// What a class delivers by. Nothing of its secrets is in it.
+fn backend_text(spec: &DNSClassSpec) -> String {
+    match spec.backend() {
+        Some(Backend::Webhook(url)) => format!("webhook server {url}"),
+        Some(Backend::Powerdns(powerdns)) => format!("PowerDNS at {}", powerdns.url),
+        Some(Backend::Rfc2136(server)) => format!("dynamic updates to {}", server.server),
+        Some(Backend::ExternalDNSWebhook(webhook)) => format!("ExternalDNS provider at {}", webhook.url),
+        Some(Backend::ExternalDNS(external)) => {
+            format!("DNSEndpoints for controller {}", external.controller)
+        }
+        Some(Backend::ZoneFile(file)) => format!("zone files in {}", file.directory),
+        Some(Backend::Embedded(_)) => "our own server".to_owned(),
+        None => "no back-end".to_owned(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod dns_endpoint;
 pub(crate) mod dns_policy;
+pub(crate) mod dns_record;
 pub(crate) mod gateway;
 pub(crate) mod record;
 pub(crate) mod service_route;
@@ -10,6 +11,7 @@ pub(crate) mod zone;
 use api::router::{ClusterIdentitySpec, DNSConfigurationSpec};
 use api::{Object, Spec};
 
+use crate::backing::Backing;
 use crate::output::{Outcome, Output};
 use crate::snapshot::Id;
 use crate::view::View;
@@ -25,7 +27,8 @@ pub(crate) fn evaluate(view: &View<'_>, id: Id, object: &Object) -> Output {
         Spec::Zone(spec) => zone::evaluate(view, id, object, spec),
         Spec::Record(spec) => record::evaluate(view, object, spec),
         Spec::DNSEndpoint(spec) => dns_endpoint::evaluate(view, object, spec),
-        Spec::DNSClass(spec) if spec.embedded.is_some() => Output::new(Outcome::Class),
+        Spec::DNSRecord(spec) => dns_record::evaluate(view, object, spec),
+        Spec::DNSClass(spec) => Output::new(Backing::of(spec).map_or(Outcome::Silent, Outcome::Class)),
         _ => Output::new(Outcome::Silent),
     }
 }

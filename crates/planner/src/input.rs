@@ -9,6 +9,8 @@ use api::{Kind, Object, Problem};
 use dns::{Name, PackedZone};
 
 use crate::children::ChildRef;
+use crate::delivery::{ClassHealth, Delivered};
+use crate::memory::Memory;
 
 /// A cluster by its place on the command line, which is also its rank in conflicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -51,6 +53,15 @@ pub enum Change {
     /// An actuator could not apply this child object, and why; or, with `None`, it can again. A child
     /// that is not planned, or is no longer, has no outcome.
     ChildOutcome(ChildRef, Option<String>),
+    /// How a record set fares at the provider of a class.
+    Delivered(Delivered),
+    /// How the provider of a class is.
+    ClassHealth(Arc<str>, ClassHealth),
+    /// The deletions of a class that wait for consent: how many, and the hash of their set.
+    ClassHeld(Arc<str>, Option<(usize, Box<str>)>),
+    /// What an earlier process remembered of a DNSRecord. It counts only where the planner knows
+    /// nothing of the object yet.
+    Remembered(ClusterId, ObjectRef, Memory),
     /// Whether this operator holds the lease, as it does until it is told otherwise: one that does
     /// not follows the serials that the other publishes.
     Leading(bool),

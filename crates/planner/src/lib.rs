@@ -7,7 +7,10 @@
 //! Nothing in here does IO or reads a clock, randomness or the environment.
 
 mod actuating;
+mod backing;
 mod children;
+mod delivering;
+mod delivery;
 mod delta;
 pub mod document;
 mod explain;
@@ -18,6 +21,7 @@ mod identity;
 mod input;
 mod last_valid;
 pub mod marks;
+mod memory;
 mod note;
 mod notes;
 mod output;
@@ -40,11 +44,13 @@ mod tests;
 
 pub use actuating::{is_child_annotation, is_child_label, is_own_metadata};
 pub use children::{ChildKind, ChildRef};
+pub use delivery::{ClassHealth, Delivered, DeliveryResult, Trouble, WantedSet, Written, set_hash};
 pub use delta::{ChangeKind, Delta, RecordChange};
 pub use explain::{Actor, Story, ZoneStory};
-pub use front::dns_endpoint::is_own_child;
+pub use front::dns_endpoint::{is_child_owner, is_own_child};
 pub use input::{Change, ClusterId, FileNote, ObjectRef, SavedSerial};
 pub use last_valid::from_last_valid;
+pub use memory::Memory;
 pub use note::{ConditionStatus, Note, Severity};
 pub use place::{Place, Scope};
 pub use planner::Planner;

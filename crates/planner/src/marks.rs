@@ -15,3 +15,13 @@ pub const REGION_LABEL: &str = "router.io/region";
 pub const LAST_VALID_SPEC: &str = "fingerpost.dev/last-valid-spec";
 /// The label that links a Zone or Record to its zone, and the annotation where that is too long for one.
 pub const PARENT_ZONE: &str = "kubi.zone/parent-zone";
+/// The finalizer that keeps a DNSRecord until no provider holds it any more.
+pub const FINALIZER: &str = "dns.homelab.mortenolsen.pro/finalizer";
+/// The annotation that lets a DNSRecord go although a provider may still hold it.
+pub const ORPHAN: &str = "fingerpost.dev/orphan";
+/// The annotation by which a DNSRecord takes over what stands under its name and is nobody's.
+pub const ADOPT: &str = "fingerpost.dev/adopt";
+/// The annotation of a DNSClass that consents to the deletions with the hash that it holds.
+pub const ALLOW_MASS_DELETE: &str = "fingerpost.dev/allow-mass-delete";
+/// What the annotations begin with that hand a setting on to the provider.
+pub const PROVIDER_SETTING: &str = "provider.fingerpost.dev/";

@@ -96,6 +96,31 @@ impl Note {
         Note::new(condition, ConditionStatus::True, reason, message, Severity::Info)
     }
 
+    /// Not ready, because it is over and that is as it should be.
+    pub(crate) fn over(reason: &'static str, message: impl Into<String>) -> Note {
+        Note::new("Ready", ConditionStatus::False, reason, message, Severity::Info)
+    }
+
+    /// A condition beside `Ready` that holds and that somebody has to act on.
+    pub(crate) fn alarm(condition: &'static str, reason: &'static str, message: impl Into<String>) -> Note {
+        Note::new(condition, ConditionStatus::True, reason, message, Severity::Error)
+    }
+
+    /// A condition as it was written before.
+    pub(crate) fn again(
+        condition: &'static str,
+        status: ConditionStatus,
+        reason: &'static str,
+        message: &str,
+    ) -> Note {
+        let severity = match status {
+            ConditionStatus::True if condition == "Ready" => Severity::Good,
+            ConditionStatus::False => Severity::Warning,
+            ConditionStatus::True | ConditionStatus::Unknown => Severity::Info,
+        };
+        Note::new(condition, status, reason, message, severity)
+    }
+
     /// A condition of which nobody knows yet.
     pub(crate) fn unknown(condition: &'static str, reason: &'static str, message: impl Into<String>) -> Note {
         Note::new(condition, ConditionStatus::Unknown, reason, message, Severity::Info)

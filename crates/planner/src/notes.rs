@@ -1,5 +1,7 @@
 //! From outcomes to notes: the words for what happened.
 
+mod dnsclass;
+pub(crate) mod fate;
 mod kubizone;
 mod published;
 mod router;
@@ -32,12 +34,13 @@ impl Planner {
         let mut notes = match &evaluated.output.outcome {
             Outcome::Identity(unserved) => router::identity(unserved),
             Outcome::Configuration(missing) => router::configuration(missing),
-            Outcome::Class => vec![class(self, entry)],
+            Outcome::Class(backing) => dnsclass::class(self, entry, backing),
+            Outcome::DnsRecord(outcome) => dnsclass::record(self, id, entry, outcome),
             Outcome::Policy(outcome) => vec![router::policy(outcome)],
             Outcome::Gateway(outcome) => router::gateway(self, id, entry, outcome),
             Outcome::Route(outcome) => router::route(self, id, entry, outcome),
             Outcome::Zone(outcome) => kubizone::zone(self, entry, outcome),
-            Outcome::Record(outcome) => kubizone::record(self, id, outcome),
+            Outcome::Record(outcome) => kubizone::record(self, id, entry, outcome),
             Outcome::Endpoint(outcome) => endpoint(self, id, outcome),
             Outcome::Refused | Outcome::Silent => Vec::new(),
         };
@@ -125,17 +128,6 @@ fn invalid(entry: &Entry, trouble: &Trouble) -> Vec<Note> {
         None => "no valid version is known, so it has no effect",
     };
     Note::stalled("ValidationFailed", format!("{}; {consequence}", problems.join("; ")))
-}
-
-fn class(planner: &Planner, entry: &Entry) -> Note {
-    let Some(holder) = planner.views.conflicted.get(&entry.key) else {
-        return Note::ready("ServerHealthy", "the embedded server answers from this class's view");
-    };
-    let message = format!(
-        "DNSClass {holder} is older and answers at the shared address; set spec.embedded.clients or \
-         spec.embedded.listen of one of the two"
-    );
-    Note::waiting("Conflicted", message)
 }
 
 fn endpoint(planner: &Planner, id: Id, outcome: &EndpointOutcome) -> Vec<Note> {

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use dns::{Name, Rdata, Rtype};
 use smallvec::SmallVec;
 
+use crate::backing::Backing;
 use crate::facts::ObjectKey;
 use crate::front::dns_endpoint::EndpointOutcome;
 use crate::front::dns_policy::PolicyOutcome;
+use crate::front::dns_record::DnsRecordOutcome;
 use crate::front::gateway::GatewayOutcome;
 use crate::front::record::RecordOutcome;
 use crate::front::service_route::RouteOutcome;
@@ -39,11 +41,40 @@ pub(crate) struct ChildSeed {
     /// The claims `first..first + count` of the maker.
     pub(crate) first: u16,
     pub(crate) count: u16,
-    /// Whether our own server answers it.
-    pub(crate) embedded: bool,
+    /// What it is delivered by besides.
+    pub(crate) delivery: SeedDelivery,
+}
+
+/// Who delivers what a DNSEndpoint says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SeedDelivery {
+    /// Whoever picks the DNSEndpoint up.
+    Controller,
+    /// Our own server; the DNSEndpoint is a copy.
+    Embedded,
+    /// We, by requests to a class's provider; the DNSEndpoint is a copy.
+    Provider,
 }
 
 impl ChildSeed {
+    /// The only DNSEndpoint of an object, for the ExternalDNS that is its class.
+    pub(crate) fn of_class(controller: &Arc<str>) -> ChildSeed {
+        let (controller, region) = (controller.clone(), Arc::from(""));
+        ChildSeed {
+            controller,
+            region,
+            gateway: None,
+            first: 0,
+            count: 1,
+            delivery: SeedDelivery::Controller,
+        }
+    }
+
+    /// Whether it is for the ExternalDNS that is the class of its maker.
+    pub(crate) fn is_of_class(&self) -> bool {
+        self.region.is_empty()
+    }
+
     pub(crate) fn claims(&self) -> std::ops::Range<usize> {
         usize::from(self.first)..usize::from(self.first) + usize::from(self.count)
     }
@@ -72,7 +103,8 @@ pub(crate) enum Outcome {
     Identity(Box<[Box<str>]>),
     /// A DNSConfiguration, with the classes that its controllers name and that are not there.
     Configuration(Box<[Box<str>]>),
-    Class,
+    Class(Backing),
+    DnsRecord(Box<DnsRecordOutcome>),
     Policy(Box<PolicyOutcome>),
     Gateway(Box<GatewayOutcome>),
     Route(RouteOutcome),

@@ -45,6 +45,14 @@ impl Scope {
         }
     }
 
+    /// The class that it is, where it is one.
+    pub(crate) fn class(&self) -> Option<&str> {
+        match self {
+            Scope::At(Place::Class(class)) => Some(class),
+            _ => None,
+        }
+    }
+
     /// Whether the two scopes have a place in common.
     pub fn meets(&self, other: &Scope) -> bool {
         match (self, other) {

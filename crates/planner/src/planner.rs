@@ -11,28 +11,34 @@
 mod delegating;
 mod evaluating;
 mod finishing;
+mod implying;
 mod placing;
 mod resolving;
+pub(crate) mod settling;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::Object;
+use api::{Kind, Object};
 use dns::Name;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use self::implying::Domains;
 use crate::children::{ChildRef, Made};
+use crate::delivering::Delivering;
+use crate::delivery::Delivered;
 use crate::delta::Delta;
 use crate::facts::{Ledger, ObjectKey};
 use crate::hosts::{HostSet, LIMIT};
 use crate::input::{Change, ClusterId, ObjectRef, SavedSerial};
+use crate::memory::Identity;
 use crate::output::Output;
 use crate::place::Place;
 use crate::rank::Rank;
 use crate::serial::merge;
 use crate::setting::{Numbering, Setting};
-use crate::snapshot::{FileEntry, Id, Snapshot, Touched};
+use crate::snapshot::{Entry, FileEntry, Id, Snapshot, Touched};
 use crate::views::Views;
 use crate::zone_state::ZoneState;
 use crate::zone_table::ZoneTable;
@@ -81,6 +87,8 @@ pub struct Planner {
     pub(crate) renamed: FxHashMap<u64, SmallVec<[Id; 1]>>,
     /// Why children could not be applied: those of which an actuator says so.
     pub(crate) failures: BTreeMap<ChildRef, String>,
+    pub(crate) delivering: Delivering,
+    domains: Domains,
     /// How many octets of hosts a gateway takes; a test makes it small.
     pub(crate) host_limit: usize,
 }
@@ -120,12 +128,30 @@ struct Work {
     statuses: Ids,
     children: Ids,
     gateways: FxHashSet<ObjectKey>,
-    views: bool,
     outcomes: Vec<(ChildRef, Option<String>)>,
     /// Names of which ExternalDNS says something else than before.
     delivered: Vec<(ClusterId, Name)>,
     gone: Vec<Id>,
+    /// What providers said, and how much of it was heard.
+    told: Vec<Delivered>,
+    told_at: FxHashMap<Name, SmallVec<[usize; 1]>>,
+    heard: usize,
+    /// How many of the statuses have been settled.
+    settled: usize,
+    /// Domains that DNSRecords imply or no longer do; or all, because classes became views.
+    domains: BTreeSet<Name>,
+    all_domains: bool,
+    deliveries: BTreeSet<(u32, Name)>,
     delta: Delta,
+}
+
+impl Work {
+    /// What was said of a class's set in this run, in whichever zone, the first first.
+    fn told_of<'a>(&'a self, identity: &'a Identity) -> impl DoubleEndedIterator<Item = &'a Delivered> {
+        let numbers = self.told_at.get(&identity.name).into_iter().flatten();
+        let told = numbers.filter_map(|number| self.told.get(*number));
+        told.filter(|told| told.class == identity.class && told.rtype == identity.rtype)
+    }
 }
 
 impl Planner {
@@ -161,6 +187,8 @@ impl Planner {
             made: FxHashMap::default(),
             renamed: FxHashMap::default(),
             failures: BTreeMap::new(),
+            delivering: Delivering::default(),
+            domains: Domains::default(),
             host_limit: LIMIT,
         }
     }
@@ -173,11 +201,17 @@ impl Planner {
         for change in changes {
             self.take(change, &mut work);
         }
-        self.place_zones(&mut work);
         self.refresh_views(&mut work);
-        let replaced = self.evaluate(&mut work);
-        self.move_claims(replaced, &mut work);
-        self.resolve_nodes(&mut work);
+        self.refresh_classes(&mut work);
+        loop {
+            self.place_zones(&mut work);
+            let replaced = self.evaluate(&mut work);
+            self.move_claims(replaced, &mut work);
+            self.resolve_nodes(&mut work);
+            if !self.settle_records(&mut work) {
+                break;
+            }
+        }
         self.renumber(&mut work);
         self.finish(work)
     }
@@ -219,7 +253,35 @@ impl Planner {
                 work.renumber_all = true;
             }
             Change::ChildOutcome(child, failure) => work.outcomes.push((child, failure)),
+            Change::Delivered(told) => {
+                let key = (self.zone_number(&told.zone), told.name.clone(), told.rtype);
+                self.delivering.told.take(&told.class, key, &told.result);
+                work.told_at.entry(told.name.clone()).or_default().push(work.told.len());
+                work.told.push(told);
+            }
+            Change::ClassHealth(class, health) => {
+                work.statuses.extend(self.ids_of_class(&class));
+                self.delivering.health.insert(class, health);
+            }
+            Change::ClassHeld(class, held) => {
+                work.statuses.extend(self.ids_of_class(&class));
+                match held {
+                    Some(held) => drop(self.delivering.held.insert(class, held)),
+                    None => drop(self.delivering.held.remove(&class)),
+                }
+            }
+            Change::Remembered(cluster, reference, memory) => {
+                let key = ObjectKey::new(cluster, reference);
+                if self.snapshot.id(&key).is_none() {
+                    self.delivering.remembered.insert(key, memory);
+                }
+            }
             Change::Leading(leads) => {
+                if self.leads != leads {
+                    let is_record = |entry: &Entry| entry.key.reference.kind == Kind::DNSRecord;
+                    let records = self.snapshot.entries().filter(|(_, entry)| is_record(entry));
+                    work.statuses.extend(records.map(|(id, _)| id));
+                }
                 work.renumber_all |= self.leads != leads;
                 self.leads = leads;
             }

@@ -53,10 +53,16 @@ impl Planner {
     pub fn implied_serials(&self) -> BTreeMap<Name, SavedSerial> {
         let is_implied = |zone: &&ZoneState| {
             let source = zone.holder.as_ref().map(|holder| &holder.zone.source);
-            zone.soa.is_some() && !matches!(source, None | Some(Source::Object(_)))
+            let is_served = zone.scope() == Scope::Everywhere || self.is_in_a_view(&zone.scope());
+            zone.soa.is_some() && !matches!(source, None | Some(Source::Object(_))) && is_served
         };
         let zones = self.zones.iter().filter(is_implied);
         zones.map(|zone| (zone.origin.clone(), zone.saved_serial())).collect()
+    }
+
+    /// Whether our own servers answer there: who else numbers zones does it by itself.
+    fn is_in_a_view(&self, scope: &Scope) -> bool {
+        matches!(scope, Scope::At(place) if self.views.places.contains(place))
     }
 
     /// The views, those that take a port first.
@@ -96,6 +102,7 @@ impl Planner {
             Source::Object(_) => format!("Zone {rank}"),
             Source::File(_, path) => path.to_string(),
             Source::Identity(_) => "implied by ClusterIdentity cluster-identity".to_owned(),
+            Source::Domain(_) => "implied by DNSRecords".to_owned(),
         }
     }
 

@@ -57,8 +57,9 @@ pub(crate) fn resolve(contenders: &[Contender<'_>], views: &[Place]) -> (Sets, V
     let (mut sets, mut losses) = (Sets::new(), Vec::new());
     for place in places(contenders, views) {
         let here = |claim: &Claim| match &place {
+            Some(place) if is_apart(place, views) => claim.scope == Scope::At(place.clone()),
             Some(place) => claim.scope.covers(place),
-            None => true,
+            None => matches!(claim.scope, Scope::Everywhere),
         };
         let present: Vec<_> =
             order.iter().copied().filter(|number| here(contenders[*number].claim)).collect();
@@ -67,7 +68,13 @@ pub(crate) fn resolve(contenders: &[Contender<'_>], views: &[Place]) -> (Sets, V
     (sets, losses)
 }
 
-/// The places to decide one by one; `[None]` where all claims are for everywhere.
+/// Whether a place is a class that is no view: what names no class is not delivered there.
+fn is_apart(place: &Place, views: &[Place]) -> bool {
+    matches!(place, Place::Class(_)) && !views.contains(place)
+}
+
+/// The places to decide one by one; `None` stands for everywhere, where claims for everywhere meet no
+/// others.
 fn places(contenders: &[Contender<'_>], views: &[Place]) -> Vec<Option<Place>> {
     let scopes = || contenders.iter().map(|contender| &contender.claim.scope);
     let mut places: BTreeSet<Place> = BTreeSet::new();
@@ -75,10 +82,14 @@ fn places(contenders: &[Contender<'_>], views: &[Place]) -> Vec<Option<Place>> {
         Scope::At(place) => Some(place.clone()),
         Scope::Everywhere => None,
     }));
-    if places.is_empty() {
-        return vec![None];
+    let (meeting, has_everywhere) = (
+        places.iter().any(|place| !is_apart(place, views)),
+        scopes().any(|scope| *scope == Scope::Everywhere),
+    );
+    if has_everywhere && !meeting {
+        return std::iter::once(None).chain(places.into_iter().map(Some)).collect();
     }
-    if scopes().any(|scope| *scope == Scope::Everywhere) {
+    if has_everywhere {
         places.extend(views.iter().cloned());
     }
     places.into_iter().map(Some).collect()

@@ -1,7 +1,7 @@
 //! Serials: which one a zone has (ERRATA 003). They move forward only, in the arithmetic of RFC 1982,
 //! and only when the content does.
 
-use api::Published;
+use api::PublishedSerial;
 
 use crate::input::SavedSerial;
 use crate::setting::Numbering;
@@ -15,7 +15,7 @@ pub(crate) fn serial(
     today: u32,
     numbering: Numbering,
 ) -> u32 {
-    let saved = saved.map(|saved| Published { serial: saved.serial, hash: Some(saved.hash) });
+    let saved = saved.map(|saved| PublishedSerial { serial: saved.serial, hash: Some(saved.hash) });
     let published = match known {
         Some(KnownSerial::Published(published)) => Some(published),
         _ => None,
@@ -33,7 +33,7 @@ pub(crate) fn serial(
 
 /// `max(YYYYMMDD00, last + 1)` when the hash moved, else the last. A zone file's own serial stands in
 /// for the date, and is followed where it is ahead.
-fn next(last: Option<Published>, known: Option<KnownSerial>, hash: u64, today: u32) -> u32 {
+fn next(last: Option<PublishedSerial>, known: Option<KnownSerial>, hash: u64, today: u32) -> u32 {
     let in_file = match known {
         Some(KnownSerial::AtLeast(serial)) => Some(serial),
         _ => None,
@@ -47,7 +47,7 @@ fn next(last: Option<Published>, known: Option<KnownSerial>, hash: u64, today: u
 }
 
 /// The one that was given out last; of two equal ones the published one, which others have seen.
-fn newest(saved: Option<Published>, published: Option<Published>) -> Option<Published> {
+fn newest(saved: Option<PublishedSerial>, published: Option<PublishedSerial>) -> Option<PublishedSerial> {
     match (saved, published) {
         (Some(saved), Some(published)) if is_later(saved.serial, published.serial) => Some(saved),
         (saved, published) => published.or(saved),
@@ -80,7 +80,7 @@ mod tests {
     }
 
     fn published(serial: u32, hash: u64) -> Option<KnownSerial> {
-        Some(KnownSerial::Published(Published { serial, hash: Some(hash) }))
+        Some(KnownSerial::Published(PublishedSerial { serial, hash: Some(hash) }))
     }
 
     #[test]

@@ -6,13 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::{Kind, Object, Problem, Spec};
+use api::{Kind, Object, Problem, Published, Spec};
 use dns::{Name, NameError, PackedZone};
 use rustc_hash::FxHashMap;
 
 use crate::facts::{Fact, Index, ObjectKey};
 use crate::identity::{Controller, Identity, Target};
 use crate::input::{ClusterId, FileNote, SavedSerial};
+use crate::marks::{FINALIZER, ORPHAN};
 use crate::rank::Rank;
 
 /// An object's number; numbers of deleted objects are used again.
@@ -34,9 +35,26 @@ pub(crate) struct Entry {
 pub(crate) struct Trouble {
     pub(crate) problems: Vec<Problem>,
     generation: Option<i64>,
+    /// It has our finalizer, and nobody let it go.
+    is_held: bool,
+    /// What its status says of the past.
+    published: Option<Box<Published>>,
 }
 
 impl Entry {
+    /// Whether the newest version, which is of no use, is to keep our finalizer.
+    pub(crate) fn is_held(&self) -> bool {
+        self.trouble.as_ref().is_some_and(|trouble| trouble.is_held)
+    }
+
+    /// What the status says of the past: of the version in force, else of the newest.
+    pub(crate) fn published(&self) -> Option<&Published> {
+        match &self.object {
+            Some(object) => object.published.as_deref(),
+            None => self.trouble.as_ref()?.published.as_deref(),
+        }
+    }
+
     /// The generation of the newest version, usable or not, as far as it is known.
     pub(crate) fn generation(&self) -> Option<i64> {
         let newest = self.trouble.as_ref().and_then(|trouble| trouble.generation);
@@ -134,14 +152,26 @@ impl Snapshot {
 
     /// Takes a new version of an object; an invalid one leaves the version in force as it is.
     pub(crate) fn put(&mut self, key: ObjectKey, object: Arc<Object>, touched: &mut Touched) {
-        let trouble = Trouble { problems: api::validate(&object), generation: object.meta.generation };
-        let version = trouble.problems.is_empty().then_some(object);
+        let (problems, generation) = (api::validate(&object), object.meta.generation);
+        let trouble =
+            Trouble { problems, generation, is_held: is_held(&object), published: object.published.clone() };
+        let version = match trouble.problems.is_empty() {
+            true => Some(object),
+            false => self.deleted_version(&key, &object),
+        };
         self.set(key, version, trouble, touched);
+    }
+
+    /// The version in force of an object whose newest version is of no use but for being deleted.
+    fn deleted_version(&self, key: &ObjectKey, newest: &Object) -> Option<Arc<Object>> {
+        let known = self.object(self.id(key)?).filter(|_| newest.meta.deleting)?;
+        let (meta, published) = (newest.meta.clone(), newest.published.clone());
+        Some(Arc::new(Object { meta, spec: known.spec.clone(), published }))
     }
 
     /// Notes that the newest version of an object cannot be used.
     pub(crate) fn refuse(&mut self, key: ObjectKey, problems: Vec<Problem>, touched: &mut Touched) {
-        self.set(key, None, Trouble { problems, generation: None }, touched);
+        self.set(key, None, Trouble { problems, generation: None, is_held: false, published: None }, touched);
     }
 
     fn set(&mut self, key: ObjectKey, version: Option<Arc<Object>>, trouble: Trouble, touched: &mut Touched) {
@@ -283,4 +313,10 @@ impl Snapshot {
             _ => drop(self.controllers.remove(&cluster)),
         }
     }
+}
+
+fn is_held(object: &Object) -> bool {
+    let meta = &object.meta;
+    let released = meta.deleting && meta.annotations.get(ORPHAN).is_some_and(|value| value == "true");
+    meta.finalizers.iter().any(|finalizer| finalizer == FINALIZER) && !released
 }

@@ -1,5 +1,7 @@
 //! The status of every object, as the operator would write it; without times, which only a write has.
 
+mod dnsclass;
+
 use std::collections::BTreeSet;
 
 use api::Kind;
@@ -12,7 +14,7 @@ use crate::front::dns_policy::PolicyState;
 use crate::front::zone::ParentZone;
 use crate::input::{ClusterId, ObjectRef};
 use crate::last_valid::last_valid_spec;
-use crate::marks::{LAST_VALID_SPEC, PARENT_ZONE};
+use crate::marks::{FINALIZER, LAST_VALID_SPEC, PARENT_ZONE};
 use crate::note::{ConditionStatus, Note};
 use crate::output::Outcome;
 use crate::planner::Planner;
@@ -75,6 +77,9 @@ impl Planner {
         if let Some(spec) = self.last_valid(cluster, reference) {
             annotations.insert(LAST_VALID_SPEC.to_owned(), json!(spec));
         }
+        if self.needs_finalizer(cluster, reference) {
+            metadata.insert("finalizers".to_owned(), json!([FINALIZER]));
+        }
         if !annotations.is_empty() {
             metadata.insert("annotations".to_owned(), Value::Object(annotations));
         }
@@ -102,7 +107,12 @@ impl Planner {
     }
 
     fn fields(&self, id: Id, entry: &Entry, outcome: &Outcome, notes: &[Note]) -> Map<String, Value> {
-        let mut fields = Map::new();
+        let mut fields = match outcome {
+            Outcome::DnsRecord(outcome) => self.record_fields(id, entry, outcome, notes),
+            Outcome::Class(_) => self.class_fields(entry),
+            Outcome::Refused => self.unknown_record_fields(id),
+            _ => Map::new(),
+        };
         let mut put = |key: &str, value: Value| drop(fields.insert(key.to_owned(), value));
         if let Some(phase) = self.phase(id, entry, outcome, notes) {
             put("phase", json!(phase));

@@ -7,13 +7,15 @@ use api::dnsclass::DNSClassSpec;
 use api::{Kind, Object, Spec};
 use dns::{Name, NameError};
 
+use crate::backing::Backing;
 use crate::facts::{Fact, Index, Ledger, ObjectKey, Reads};
 use crate::identity::{Controller, Identity, Target};
 use crate::input::{ClusterId, ObjectRef};
+use crate::output::SeedDelivery;
 use crate::place::{Place, Scope};
 use crate::rank::Rank;
 use crate::snapshot::{Id, Snapshot};
-use crate::zone_table::{Candidate, Standing, Zone, ZoneTable};
+use crate::zone_table::{Candidate, Source, Standing, Zone, ZoneTable};
 
 /// The TTL of what has none from record, policy, zone or class.
 const DEFAULT_TTL: u32 = 300;
@@ -105,7 +107,11 @@ impl<'a> View<'a> {
 
     /// The zone in which a claim of this scope is answered.
     pub(crate) fn zone_for(&self, name: &Name, scope: &Scope) -> Option<&'a Arc<Zone>> {
-        self.zones_around(name).find(|zone| zone.scope.meets(scope))
+        // What a DNSRecord implies for its class is no place for what names no class.
+        let is_open = |zone: &Zone| {
+            !matches!(zone.source, Source::Domain(_)) || *scope != Scope::Everywhere || zone.scope == *scope
+        };
+        self.zones_around(name).find(|zone| zone.scope.meets(scope) && is_open(zone))
     }
 
     /// Where a Zone object stands, and the candidate that holds that origin.
@@ -132,11 +138,20 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether our own server answers at a place.
-    pub(crate) fn is_embedded(&self, place: &Place) -> bool {
+    /// What stands behind the class that a place is.
+    pub(crate) fn backing(&self, place: &Place) -> Option<Backing> {
         match place {
-            Place::Class(class) => self.class(class).is_some_and(|spec| spec.embedded.is_some()),
-            Place::Region(_) => false,
+            Place::Class(class) => self.class(class).and_then(Backing::of),
+            Place::Region(_) => None,
+        }
+    }
+
+    /// Who delivers at a place, beside those who pick DNSEndpoints up.
+    pub(crate) fn delivery(&self, place: &Place) -> SeedDelivery {
+        match self.backing(place) {
+            Some(Backing::Embedded) => SeedDelivery::Embedded,
+            Some(backing) if backing.is_provider() => SeedDelivery::Provider,
+            _ => SeedDelivery::Controller,
         }
     }
 

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use api::Published;
+use api::PublishedSerial;
 use api::kubizone::{Delegation, ZoneSpec};
 use dns::{Name, NameError, PackedZone, Pattern, Rtype};
 use rustc_hash::FxHashMap;
@@ -27,6 +27,8 @@ pub(crate) enum Source {
     File(ClusterId, Arc<str>),
     /// A ClusterIdentity's domain.
     Identity(ClusterId),
+    /// DNSRecords with this domain.
+    Domain(Name),
 }
 
 /// What those who look for a zone see of it.
@@ -74,7 +76,7 @@ pub(crate) enum KnownSerial {
     /// Written by the user into a zone file: at least this.
     AtLeast(u32),
     /// The last that a Zone's status published.
-    Published(Published),
+    Published(PublishedSerial),
 }
 
 /// A zone that would like to hold its origin.
@@ -110,7 +112,8 @@ impl Candidate {
 
     pub(crate) fn implied(zone: Zone) -> Candidate {
         let authority = Some(Authority::implied(&zone.origin));
-        Candidate { order: 2, zone: Arc::new(zone), authority, base: None, unavailable: None }
+        let order = if matches!(zone.source, Source::Identity(_)) { 2 } else { 3 };
+        Candidate { order, zone: Arc::new(zone), authority, base: None, unavailable: None }
     }
 
     fn place(&self) -> (u8, &Rank) {
@@ -122,7 +125,7 @@ impl Authority {
     pub(crate) fn of_object(
         spec: &ZoneSpec,
         origin: &Name,
-        published: Option<Published>,
+        published: Option<PublishedSerial>,
     ) -> Result<Authority, NameError> {
         let server = |text: &String| Name::parse_relative(text, origin);
         let name_servers = spec.name_servers.iter().map(server).collect::<Result<Vec<_>, _>>()?;

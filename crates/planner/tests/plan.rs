@@ -11,7 +11,7 @@
 //! Besides manifests, a YAML file may have directives, each on a line of its own:
 //! `# with: FILE` takes in another file below `testdata`, `# delete: KIND NAMESPACE/NAME` and
 //! `# delete file: PATH` remove, `# failed: NAMESPACE/NAME: WHY` and `# applied: NAMESPACE/NAME` are what
-//! became of a DNSEndpoint, `# today: YYYYMMDD` is the date, and
+//! became of a DNSEndpoint, `# today: YYYYMMDD` is the date, what providers say is in `plan/provider.rs`, and
 //! `# serial: ORIGIN SERIAL HASH` is what an earlier run had saved or another process published.
 //!
 //! `UPDATE=1 cargo test -p planner --test plan` records what comes out now.
@@ -24,6 +24,8 @@ mod case;
 mod feed;
 #[path = "plan/print.rs"]
 mod print;
+#[path = "plan/provider.rs"]
+mod provider;
 
 use case::Case;
 
@@ -55,6 +57,11 @@ fn every_case_plans_as_recorded() {
 #[test]
 fn every_manifest_of_document_000_is_in_a_case() {
     assert_eq!(case::unused("admission/accept/document-000"), Vec::<String>::new());
+}
+
+#[test]
+fn every_manifest_of_document_002_is_in_a_case() {
+    assert_eq!(case::unused("admission/accept/document-002"), Vec::<String>::new());
 }
 
 #[test]

@@ -124,7 +124,7 @@ fn rights_of_account(name: &str) -> Result<(BTreeMap<String, String>, BTreeMap<S
     let who = [who[0].as_str(), who[1].as_str()];
     // A service account may ask who it is, as anybody may; its issuer's keys are no resource.
     let (mut own, everywhere) = (rights(cluster, &who, NAMESPACE)?, rights(cluster, &who, "default")?);
-    own.retain(|what, _| !everywhere.contains_key(what));
+    own.retain(|what, verbs| everywhere.get(what) != Some(verbs));
     Ok((own, everywhere))
 }
 
@@ -151,6 +151,8 @@ fn the_operator_may_do_what_it_does_and_nothing_else() -> Result<()> {
         ("dnsrecords.externaldns.k8s.io", READ),
         ("events.events.k8s.io", "create"),
         ("gateways.networking.istio.io", "create delete get list patch watch"),
+        ("namespaces kube-system", "get"),
+        ("secrets", "get"),
         ("services", READ),
         ("validatingwebhookconfigurations.admissionregistration.k8s.io fingerpost", "get patch"),
     ]);
@@ -164,8 +166,9 @@ fn the_operator_may_do_what_it_does_and_nothing_else() -> Result<()> {
         ("configmaps fingerpost-serials", "get list patch update watch"),
         ("leases.coordination.k8s.io", "create"),
         ("leases.coordination.k8s.io fingerpost-operator", "get update"),
-        ("secrets", "create"),
-        ("secrets fingerpost-webhook", "get list update watch"),
+        ("secrets", "create get list watch"),
+        ("secrets fingerpost-webhook", "get update"),
+        ("serviceaccounts/token fingerpost-operator", "create"),
     ]);
     assert_eq!(own, expected);
     Ok(())

@@ -10,6 +10,7 @@ use super::{
 use crate::checks::{Checks, MAX_TTL};
 use crate::object::{Body, Own};
 use crate::pattern;
+use crate::published::{Ours, PublishedClass};
 use crate::status::{Condition, UNOBSERVED, date_time, first_sight};
 use crate::target::Target;
 use crate::{Meta, Problem};
@@ -129,7 +130,8 @@ pub struct DNSClassStatus {
     /// How the back-end is. Records are sent to it whatever this says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<ClassHealth>,
-    /// `Ready`, and `Stalled` where only the user can help.
+    /// `Ready`; `Stalled` where only the user can help; `MassDeleteHeld` while deletions wait for
+    /// consent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
@@ -255,7 +257,7 @@ impl DNSClassSpec {
 }
 
 impl Body for DNSClassSpec {
-    type Manifest = Own<Self>;
+    type Manifest = Own<Self, Ours<PublishedClass>>;
 
     fn validate(&self, _: &Meta) -> Vec<Problem> {
         let mut checks = Checks::default();

@@ -2,13 +2,14 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use dns::{Name, Rdata, Rtype};
+use dns::{Name, NameError, Rdata, RdataError, Rtype};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{Checks, MAX_TTL};
 use crate::object::{Body, Own};
+use crate::published::{Ours, PublishedRecord};
 use crate::status::{Condition, UNOBSERVED, date_time, first_sight};
 use crate::{DNSClassRef, Meta, Problem};
 
@@ -143,9 +144,12 @@ pub struct DNSRecordStatus {
     /// The record's full name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fqdn: Option<String>,
-    /// What the provider was last told, so that it can be taken back when the record moves.
+    /// Under what the record stands at the provider, so that it can be taken back when it moves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied: Option<AppliedIdentity>,
+    /// Under what else it may stand at a provider because of this object: what is to be taken back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owed: Vec<AppliedIdentity>,
     /// What went wrong, if something did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RecordError>,
@@ -201,6 +205,7 @@ impl Default for DNSRecordStatus {
             last_sync_time: None,
             fqdn: None,
             applied: None,
+            owed: Vec::new(),
             error: None,
             conditions: first_sight(),
         }
@@ -225,7 +230,7 @@ impl DNSRecordType {
 }
 
 impl Body for DNSRecordSpec {
-    type Manifest = Own<Self>;
+    type Manifest = Own<Self, Ours<PublishedRecord>>;
 
     fn validate(&self, _: &Meta) -> Vec<Problem> {
         let mut checks = Checks::default();
@@ -239,8 +244,29 @@ impl Body for DNSRecordSpec {
 }
 
 impl DNSRecordSpec {
+    /// The record's full name.
+    pub fn name(&self) -> Result<Name, NameError> {
+        Name::parse_relative(&self.subdomain, &Name::parse(&self.domain)?)
+    }
+
+    /// The data as DNS has it: names are absolute, and a TXT value is one record's plain text.
+    pub fn data(&self) -> Result<Vec<Rdata>, RdataError> {
+        let rtype = self.r#type.rtype();
+        let given = self.metadata.clone().unwrap_or_default();
+        let number = |number: Option<u16>| number.unwrap_or_default();
+        let (priority, weight, port) = (number(given.priority), number(given.weight), number(given.port));
+        let datum = |value: &String| match self.r#type {
+            DNSRecordType::Txt => Ok(Rdata::txt(value)),
+            DNSRecordType::Mx => parsed(rtype, &format!("{priority} {value}")),
+            DNSRecordType::Srv => parsed(rtype, &format!("{priority} {weight} {port} {value}")),
+            _ => parsed(rtype, value),
+        };
+        self.values.iter().map(datum).collect()
+    }
+
     fn check_name(&self, checks: &mut Checks) {
         let Some(domain) = checks.name("spec.domain", &self.domain) else { return };
+        checks.require(!domain.is_root(), "spec.domain", &self.domain, "is the root: name a domain below it");
         checks.require(
             !domain.is_wildcard(),
             "spec.domain",
@@ -311,4 +337,9 @@ impl DNSRecordSpec {
             _ => drop(checks.name(field, value)),
         }
     }
+}
+
+/// Data in presentation format, its names absolute.
+fn parsed(rtype: Rtype, text: &str) -> Result<Rdata, RdataError> {
+    Rdata::parse(rtype, text, &Name::root())
 }

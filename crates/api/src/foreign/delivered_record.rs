@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Endpoint;
+use crate::Published;
 use crate::meta::ForeignMetadata;
-use crate::object::{Body, Manifest, Published};
+use crate::object::{Body, Manifest};
 use crate::{Meta, Problem};
 
 /// A record set that ExternalDNS has taken on, and how far it has come.

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::Published;
 use crate::meta::ForeignMetadata;
-use crate::object::{Body, Manifest, Published};
+use crate::object::{Body, Manifest};
 use crate::{Meta, Problem};
 
 const LOAD_BALANCER: &str = "LoadBalancer";

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::ZoneRef;
 use crate::checks::{Checks, MAX_TTL};
 use crate::object::{Body, Own};
+use crate::published::{Ours, ReadyOf};
 use crate::status::{Condition, UNOBSERVED, first_sight};
 use crate::{Meta, Problem};
 
@@ -100,7 +101,7 @@ impl Default for RecordStatus {
 }
 
 impl Body for RecordSpec {
-    type Manifest = Own<Self>;
+    type Manifest = Own<Self, Ours<ReadyOf>>;
 
     fn validate(&self, _: &Meta) -> Vec<Problem> {
         let mut checks = Checks::default();

@@ -5,8 +5,9 @@ use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{Checks, MAX_TTL};
-use crate::object::{Body, Own, Published, Publishes};
+use crate::object::{Body, Own};
 use crate::pattern;
+use crate::published::{Published, PublishedSerial, Publishes};
 use crate::status::{Condition, UNOBSERVED, first_sight};
 use crate::{DNSClassRef, Meta, Problem};
 
@@ -224,9 +225,9 @@ pub(crate) struct LastSerial {
 }
 
 impl Publishes for LastSerial {
-    fn published(&self) -> Option<Published> {
+    fn published(self) -> Option<Published> {
         let hash = self.hash.as_deref().and_then(|hash| u64::from_str_radix(hash, 16).ok());
-        self.serial.map(|serial| Published { serial, hash })
+        self.serial.map(|serial| Published::Serial(PublishedSerial { serial, hash }))
     }
 }
 

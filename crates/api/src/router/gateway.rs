@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::checks::Checks;
 use crate::object::{Body, Own};
 use crate::pattern;
+use crate::published::{Ours, PublishedOf};
 use crate::serde_forms::unset_when_empty;
 use crate::status::{Condition, Phase, UNOBSERVED, first_sight};
 use crate::{Meta, Problem};
@@ -85,7 +86,7 @@ impl Default for GatewayStatus {
 }
 
 impl Body for GatewaySpec {
-    type Manifest = Own<Self>;
+    type Manifest = Own<Self, Ours<PublishedOf>>;
 
     fn validate(&self, _: &Meta) -> Vec<Problem> {
         let mut checks = Checks::default();

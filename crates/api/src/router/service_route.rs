@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::checks::Checks;
 use crate::object::{Body, Own};
 use crate::pattern::{self, explained};
+use crate::published::{Ours, PublishedOf};
 use crate::status::{Condition, Phase, UNOBSERVED, first_sight};
 use crate::{Meta, Problem};
 
@@ -102,7 +103,7 @@ impl Default for ServiceRouteStatus {
 }
 
 impl Body for ServiceRouteSpec {
-    type Manifest = Own<Self>;
+    type Manifest = Own<Self, Ours<PublishedOf>>;
 
     fn validate(&self, _: &Meta) -> Vec<Problem> {
         let mut checks = Checks::default();

@@ -1,6 +1,6 @@
 //! Decoding: strictness for our kinds, indulgence for others, defaults, secrets.
 
-use api::{Delivery, Kind, Lookup, Object, Published, Spec, decode, manifest};
+use api::{Delivery, Kind, Lookup, Object, Published, PublishedSerial, Spec, decode, manifest};
 use rstest::rstest;
 use serde_json::json;
 
@@ -93,7 +93,7 @@ fn only_the_serial_of_a_zones_status_is_read() {
         "apiVersion": "kubi.zone/v1alpha1", "kind": "Zone", "metadata": {"name": "z", "namespace": "n"},
         "spec": {"domainName": "example.org"}, "status": {"serial": 2025010203, "hash": "00000000000000ff", "fqdn": 7, "whatever": []},
     });
-    let published = Published { serial: 2_025_010_203, hash: Some(255) };
+    let published = Published::Serial(PublishedSerial { serial: 2_025_010_203, hash: Some(255) });
     assert_eq!(decode(Kind::Zone, zone).unwrap().published, Some(Box::new(published)));
     let identity = format!("{IDENTITY}status: {{phase: Nonsense, serial: 5}}\n");
     assert_eq!(from_yaml(Kind::ClusterIdentity, &identity).unwrap().published, None);
@@ -180,7 +180,8 @@ fn what_a_newer_definition_adds_is_pruned_at_every_depth() {
     });
     assert_eq!(zone["spec"], expected);
     assert_eq!(zone["status"], json!({"serial": 7, "newer": 1}), "nobody decodes a status of ours");
-    assert_eq!(decode(Kind::Zone, zone).unwrap().published.unwrap().serial, 7);
+    let published = Published::Serial(PublishedSerial { serial: 7, hash: None });
+    assert_eq!(decode(Kind::Zone, zone).unwrap().published, Some(Box::new(published)));
 }
 
 #[test]
@@ -263,4 +264,34 @@ fn lookup_finds_the_kind(#[case] api_version: &str, #[case] kind: &str, #[case] 
 fn lookup_refuses_what_our_groups_do_not_have(#[case] api_version: &str, #[case] kind: &str) {
     let known = vec!["kubi.zone/v1alpha1 Zone", "kubi.zone/v1alpha1 Record"];
     assert_eq!(Kind::lookup(api_version, kind), Lookup::UnknownInOurGroup { known });
+}
+
+#[test]
+fn a_dns_record_tells_under_what_it_stands_and_that_it_is_being_deleted() {
+    let record = json!({
+        "apiVersion": "dns.homelab.mortenolsen.pro/v1alpha1", "kind": "DNSRecord",
+        "metadata": {"name": "web", "namespace": "shop", "deletionTimestamp": "2025-12-30T10:00:00Z"},
+        "spec": {"type": "A", "domain": "example.com", "subdomain": "www", "dnsClassRef": {"name": "c"}, "values": ["192.0.2.1"]},
+        "status": {
+            "lastSyncTime": "2025-12-30T10:00:00Z",
+            "applied": {"type": "A", "domain": "example.com", "subdomain": "www", "class": "c"},
+            "conditions": [{"type": "Ready", "status": "True", "reason": "RecordCreated", "message": "it stands",
+                "lastTransitionTime": "2025-12-30T10:00:00Z", "observedGeneration": 3}],
+        },
+    });
+    let object = decode(Kind::DNSRecord, record).unwrap();
+    assert!(object.meta.deleting);
+    let Some(Published::Record(published)) = object.published.as_deref() else { panic!("{object:?}") };
+    assert_eq!(published.applied.as_ref().unwrap().subdomain, "www");
+    assert_eq!(published.ready.as_ref().unwrap().observed_generation, Some(3));
+}
+
+#[test]
+fn a_status_of_another_form_is_read_as_none() {
+    let record = json!({
+        "apiVersion": "dns.homelab.mortenolsen.pro/v1alpha1", "kind": "DNSRecord", "metadata": {"name": "web"},
+        "spec": {"type": "A", "domain": "example.com", "subdomain": "www", "dnsClassRef": {"name": "c"}, "values": ["192.0.2.1"]},
+        "status": {"applied": 7},
+    });
+    assert_eq!(decode(Kind::DNSRecord, record).unwrap().published, None);
 }

@@ -13,8 +13,8 @@ use super::{Settings, request};
 use crate::Failure;
 use crate::transport::http::{Answer, HttpClient};
 
-/// A whole zone may be long: a million records are some 150 MB.
-const LONGEST_ANSWER: usize = 512 << 20;
+/// A whole zone may be long: a million record sets are some 220 MB.
+const LONGEST_ANSWER: usize = 256 << 20;
 
 const NO_SERVER: &str = "the API has no such server: check url and serverId";
 
@@ -105,6 +105,15 @@ impl Api {
         self.read(request::zone_path(zone)).await
     }
 
+    /// A zone's records without those that are switched off: for PowerDNS a quarter of the work.
+    pub(super) async fn export(&self, zone: &Name) -> Result<Option<Read>, Failure> {
+        let path = format!("{}/export", request::zone_path(zone));
+        let answer = self.send(Method::GET, &path, None).await?;
+        succeed(&answer)?;
+        let text = std::str::from_utf8(&answer.body).ok();
+        Ok(text.and_then(reading::exported).map(reading::read))
+    }
+
     /// What one name of a zone has.
     pub(super) async fn name(&self, zone: &Name, name: &Name) -> Result<Vec<RecordSet>, Failure> {
         let name = request::escape(&name.to_string());
@@ -172,5 +181,7 @@ fn succeed(answer: &Answer) -> Result<(), Failure> {
 fn json<T: DeserializeOwned>(answer: &Answer) -> Result<T, Failure> {
     succeed(answer)?;
     let parsed = serde_json::from_slice(&answer.body);
-    parsed.or_else(|_| serde_json::from_str(&request::readable(&answer.body))).map_err(|_| Failure::Unreadable)
+    parsed
+        .or_else(|_| serde_json::from_str(&request::readable(&answer.body)))
+        .map_err(|_| Failure::Unreadable)
 }

@@ -48,7 +48,9 @@ pub(super) fn rtype(name: &str) -> Option<Rtype> {
 
 /// The fields of the types that are nothing but fields, one after the other.
 fn fields(rtype: Rtype) -> Option<&'static [Field]> {
-    use Field::{Base64, Dashed, Hex, Name, Number8, Number16, Number32, Quoted, Salt, Tag, Text, Texts, Type};
+    use Field::{
+        Base64, Dashed, Hex, Name, Number8, Number16, Number32, Quoted, Salt, Tag, Text, Texts, Type, Types,
+    };
     Some(match rtype {
         Rtype::TXT | Rtype::SPF => &[Texts],
         Rtype::HINFO => &[Text, Text],
@@ -66,6 +68,7 @@ fn fields(rtype: Rtype) -> Option<&'static [Field]> {
         Rtype::EUI48 | Rtype::EUI64 => &[Dashed],
         Rtype::URI => &[Number16, Number16, Quoted],
         Rtype::CAA => &[Number8, Tag, Quoted],
+        Rtype::CSYNC => &[Number32, Number16, Types],
         ALIAS => &[Name],
         LUA => &[Type, Texts],
         _ => return None,
@@ -78,7 +81,9 @@ pub(super) fn content(data: &Rdata) -> String {
         Rtype::AAAA => address(data.wire()),
         Rtype::LOC => location::print(data.wire()),
         Rtype::SVCB | Rtype::HTTPS => service::print(data.wire()),
-        Rtype::IPSECKEY => field::ipsec_key(data.wire()).and_then(|fields| field::print(&fields, data.wire())),
+        Rtype::IPSECKEY => {
+            field::ipsec_key(data.wire()).and_then(|fields| field::print(&fields, data.wire()))
+        }
         rtype => fields(rtype).and_then(|fields| field::print(fields, data.wire())),
     };
     own.unwrap_or_else(|| plain(data))

@@ -1,6 +1,6 @@
 //! What PowerDNS says that it holds. Pure.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use dns::{MAX_TTL, Name, Rdata, RecordSet, Rtype};
 use serde::Deserialize;
@@ -61,12 +61,15 @@ struct Record {
 pub(super) struct Read {
     pub(super) sets: Vec<RecordSet>,
     pub(super) opaque: Vec<SetKey>,
+    /// Whether some records are switched off.
+    pub(super) has_disabled: bool,
 }
 
 impl Facts {
     /// Whether the serial moves with every change that is made by the API.
     pub(super) fn counts(&self) -> bool {
-        self.serial > 0 && ["DEFAULT", "INCREASE"].iter().any(|kind| kind.eq_ignore_ascii_case(&self.soa_edit_api))
+        self.serial > 0
+            && ["DEFAULT", "INCREASE"].iter().any(|kind| kind.eq_ignore_ascii_case(&self.soa_edit_api))
     }
 
     /// Whether the zone has secondaries that are to be told.
@@ -86,13 +89,35 @@ impl Listed {
 pub(super) fn read(rrsets: Vec<Rrset>) -> Read {
     let mut read = Read::default();
     for rrset in rrsets.into_iter().filter(|rrset| !rrset.records.is_empty()) {
-        let (Ok(name), Some(rtype)) = (rrset.name.parse::<Name>(), content::rtype(&rrset.r#type)) else { continue };
+        read.has_disabled |= rrset.records.iter().any(|record| record.disabled);
+        let (Ok(name), Some(rtype)) = (rrset.name.parse::<Name>(), content::rtype(&rrset.r#type)) else {
+            continue;
+        };
         match record_set(&name, rtype, &rrset) {
             Some(set) => read.sets.push(set),
             None => read.opaque.push(SetKey { name, rtype }),
         }
     }
     read
+}
+
+/// Record sets out of an export: one record a line, in no order; none where a line is something else.
+pub(super) fn exported(text: &str) -> Option<Vec<Rrset>> {
+    let mut rrsets = BTreeMap::<(&str, &str), Rrset>::new();
+    for line in text.lines() {
+        let mut fields = line.splitn(5, '\t');
+        let (name, ttl) = (fields.next()?, fields.next()?.parse().ok()?);
+        let r#type = fields.nth(1)?;
+        let rrset = rrsets.entry((name, r#type)).or_insert_with(|| Rrset {
+            name: name.to_owned(),
+            r#type: r#type.to_owned(),
+            ttl,
+            records: Vec::with_capacity(1),
+        });
+        rrset.ttl = rrset.ttl.min(ttl);
+        rrset.records.push(Record { content: fields.next()?.to_owned(), disabled: false });
+    }
+    Some(rrsets.into_values().collect())
 }
 
 /// A record set that is switched off stands there, and is not what anybody wants: it gets a TTL that
@@ -125,8 +150,8 @@ fn without_serial(set: &RecordSet) -> Option<Rdata> {
 /// below it and nothing itself.
 pub(super) fn needs_order(zone: &Name, facts: &Facts, sets: &[RecordSet]) -> bool {
     let names: HashSet<&[u8]> = sets.iter().map(|set| set.name.key()).collect();
-    let is_bare = |set: &RecordSet| set.name.parent().is_some_and(|parent| {
-        parent.is_below(zone) && !names.contains(parent.key())
-    });
+    let is_bare = |set: &RecordSet| {
+        set.name.parent().is_some_and(|parent| parent.is_below(zone) && !names.contains(parent.key()))
+    };
     facts.dnssec || sets.iter().any(is_bare)
 }

@@ -70,7 +70,9 @@ pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for octet in text.bytes() {
         match octet {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' | b'_' | b'~' => escaped.push(char::from(octet)),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' | b'_' | b'~' => {
+                escaped.push(char::from(octet))
+            }
             _ => escaped.push_str(&format!("%{octet:02X}")),
         }
     }
@@ -117,7 +119,8 @@ pub(super) fn groups(
     which: impl Iterator<Item = usize>,
     serial: u32,
 ) -> (Vec<Group>, Vec<(usize, Failure)>) {
-    let (mut groups, mut places, mut failed) = (Vec::<Group>::new(), BTreeMap::<&Name, usize>::new(), Vec::new());
+    let (mut groups, mut places, mut failed) =
+        (Vec::<Group>::new(), BTreeMap::<&Name, usize>::new(), Vec::new());
     for index in which {
         let change = &changes[index];
         let rrset = match rrset(change, serial) {

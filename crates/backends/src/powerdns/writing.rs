@@ -1,6 +1,7 @@
 //! Changes on their way: look, send, and look again where somebody came in between.
 
 use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
 
 use dns::{Name, RecordSet};
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -17,6 +18,9 @@ const SETS_A_NAME: usize = 64;
 /// So few names are read one by one, however small the zone.
 const FEW: usize = 16;
 
+/// What a write of ours has proved is not asked for again so soon.
+const JUST_NOW: Duration = Duration::from_millis(100);
+
 const OPAQUE: &str = "a record stands there that cannot be read";
 
 type Results = Vec<Result<(), Failure>>;
@@ -25,15 +29,15 @@ impl Powerdns {
     pub(super) async fn write_batch(&self, batch: &Batch) -> Results {
         let memory = self.memory(&batch.zone);
         let mut memory = memory.lock().await;
-        let written = self.try_write(batch, &mut memory).await;
-        if written.as_ref().is_err_and(|failure| *failure == Failure::NoZone) {
-            self.forget_zones().await;
-        }
+        let written = self.heed(self.try_write(batch, &mut memory).await).await;
         written.unwrap_or_else(|failure| vec![Err(failure); batch.changes.len()])
     }
 
     async fn try_write(&self, batch: &Batch, memory: &mut Memory) -> Result<Results, Failure> {
-        let facts = self.api.facts(&batch.zone).await?;
+        let facts = match memory.just_written() {
+            Some(facts) => facts,
+            None => self.api.facts(&batch.zone).await?,
+        };
         let is_as_read = facts.counts() && memory.serial == Some(facts.serial);
         let mut results = match is_as_read {
             true => vec![Ok(()); batch.changes.len()],
@@ -47,7 +51,7 @@ impl Powerdns {
         let last = self.send(batch, &facts, &mut results).await;
         self.note(batch, &facts, &results, memory);
         match last {
-            Some(serial) if is_as_read => memory.serial = Some(serial),
+            Some(serial) if is_as_read => memory.wrote(facts, serial),
             Some(_) => {}
             None => self.confirm(batch, memory.sets, &mut results).await?,
         }
@@ -56,7 +60,7 @@ impl Powerdns {
 
     /// Sends what may be sent, halving a piece around what is refused. The zone's serial after it, where
     /// that proves that nobody else wrote in between.
-    async fn send(&self, batch: &Batch, facts: &Facts, results: &mut Results) -> Option<u32> {
+    pub(super) async fn send(&self, batch: &Batch, facts: &Facts, results: &mut Results) -> Option<u32> {
         let sound: Vec<usize> = (0..results.len()).filter(|index| results[*index].is_ok()).collect();
         let (groups, failed) = request::groups(&batch.changes, sound.into_iter(), facts.serial);
         failed.into_iter().for_each(|(index, failure)| results[index] = Err(failure));
@@ -64,14 +68,17 @@ impl Powerdns {
         let mut left: Vec<&[Group]> = request::pieces(&groups).into_iter().rev().collect();
         while let Some(piece) = left.pop() {
             match self.api.patch(&batch.zone, request::body(piece)).await {
-                Ok(after) => serial = serial.zip(after).and_then(|(before, after)| next_serial(before, after)),
+                Ok(after) => {
+                    serial = serial.zip(after).and_then(|(before, after)| next_serial(before, after))
+                }
                 Err(Failure::Refused(_) | Failure::TooLarge) if piece.len() > 1 => {
                     let (first, second) = piece.split_at(piece.len() / 2);
                     left.extend([second, first]);
                 }
                 Err(failure) => {
                     // What is wrong with the server is wrong with all that is left.
-                    let rest = if failure.is_about_the_record() { Vec::new() } else { std::mem::take(&mut left) };
+                    let rest =
+                        if failure.is_about_the_record() { Vec::new() } else { std::mem::take(&mut left) };
                     fail(std::iter::once(piece).chain(rest), &failure, results);
                     serial = serial.filter(|_| failure.is_about_the_record());
                 }
@@ -124,6 +131,19 @@ impl Powerdns {
     }
 }
 
+impl Memory {
+    /// What the zone is like, where our own last write has only just told.
+    fn just_written(&mut self) -> Option<Facts> {
+        let (facts, at) = self.written.take()?;
+        (at.elapsed() < JUST_NOW && self.serial == Some(facts.serial)).then_some(facts)
+    }
+
+    fn wrote(&mut self, facts: Facts, serial: u32) {
+        self.serial = Some(serial);
+        self.written = Some((Facts { serial, ..facts }, Instant::now()));
+    }
+}
+
 /// Whether a name came or went that has one between itself and the zone, which PowerDNS must learn of.
 fn bares_or_covers(zone: &Name, change: &SetChange) -> bool {
     let is_deep = change.key.name.parent().is_some_and(|parent| parent.is_below(zone));
@@ -132,7 +152,12 @@ fn bares_or_covers(zone: &Name, change: &SetChange) -> bool {
 
 /// Every name that a batch speaks of.
 fn names(batch: &Batch) -> impl Iterator<Item = &Name> {
-    batch.changes.iter().map(|change| &change.key).chain(batch.guards.iter().map(|(key, _)| key)).map(|key| &key.name)
+    batch
+        .changes
+        .iter()
+        .map(|change| &change.key)
+        .chain(batch.guards.iter().map(|(key, _)| key))
+        .map(|key| &key.name)
 }
 
 /// Which changes still hold for what stands there; none of them where a guard does not.
@@ -140,8 +165,13 @@ fn standing(batch: &Batch, found: &HashMap<SetKey, RecordSet>) -> Result<Results
     if !batch.guards.iter().all(|(key, set)| same(found.get(key), set.as_ref())) {
         return Err(Failure::Changed);
     }
-    let holds = |change: &SetChange| same(found.get(&change.key), change.before.as_ref().map(|entry| &entry.set));
-    Ok(batch.changes.iter().map(|change| if holds(change) { Ok(()) } else { Err(Failure::Changed) }).collect())
+    let holds =
+        |change: &SetChange| same(found.get(&change.key), change.before.as_ref().map(|entry| &entry.set));
+    Ok(batch
+        .changes
+        .iter()
+        .map(|change| if holds(change) { Ok(()) } else { Err(Failure::Changed) })
+        .collect())
 }
 
 fn fail<'a>(pieces: impl Iterator<Item = &'a [Group]>, failure: &Failure, results: &mut Results) {
@@ -152,7 +182,7 @@ fn fail<'a>(pieces: impl Iterator<Item = &'a [Group]>, failure: &Failure, result
 
 /// The new serial, where it is the one that follows: 1 more, or the first of a new day. (That it went up
 /// by so much in the moment between look and write can only be the date.)
-fn next_serial(before: u32, after: u32) -> Option<u32> {
+pub(super) fn next_serial(before: u32, after: u32) -> Option<u32> {
     let step = after.wrapping_sub(before);
     let is_new_day = after % 100 == 1 && after > before && step > 50;
     (step == 1 || is_new_day).then_some(after)

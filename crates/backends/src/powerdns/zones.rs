@@ -9,7 +9,7 @@ use dns::Name;
 use tokio::sync::Mutex;
 
 use super::reading::Listed;
-use super::{Powerdns, request};
+use super::{Memory, Powerdns, request};
 use crate::{Failure, NewZone, OpenedZone};
 
 const A_COPY: &str = "the server has this zone from another server: write to its primary";
@@ -26,7 +26,8 @@ impl Powerdns {
         let body = request::new_zone(zone, self.zone_kind, self.dnssec)?;
         let made = self.api.make_zone(body).await?;
         self.forget_zones().await;
-        if made {
+        self.start_over(&zone.origin, !made).await;
+        if made && self.dnssec {
             self.api.rectify(&zone.origin).await?;
         }
         Ok(OpenedZone { origin: zone.origin.clone(), made })
@@ -40,8 +41,13 @@ impl Powerdns {
         if origin == zone.origin && found.serial == 0 {
             self.complete(zone).await?;
         }
-        self.memory(&origin).lock().await.unordered = true;
+        self.start_over(&origin, true).await;
         Ok(OpenedZone { origin, made: false })
+    }
+
+    /// What was remembered may be of another zone of the same name.
+    async fn start_over(&self, origin: &Name, unordered: bool) {
+        *self.memory(origin).lock().await = Memory { unordered, ..Memory::default() };
     }
 
     /// PowerDNS makes a zone and fills it in two steps; ended in between it leaves one without an SOA.
@@ -68,7 +74,9 @@ impl Powerdns {
         }
         // The root zone holds everything, and is nobody's to write to.
         let mut holders = origin.suffixes().filter(|name| !name.is_root());
-        Ok(holders.find_map(|name| known.get_key_value(&name)).map(|(name, zone)| (name.clone(), zone.clone())))
+        Ok(holders
+            .find_map(|name| known.get_key_value(&name))
+            .map(|(name, zone)| (name.clone(), zone.clone())))
     }
 
     /// Lists the zones again next time.

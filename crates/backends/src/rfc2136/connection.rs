@@ -24,18 +24,26 @@ pub(super) struct Connection<'a> {
 }
 
 impl<'a> Connection<'a> {
-    /// Connects to the first address that lets us.
+    /// Connects to the first address that lets us; each gets its share of the time, so that one that
+    /// swallows everything does not hide the others.
     pub(super) async fn open(
         addresses: &[SocketAddr],
         key: Option<&'a Key>,
         timeout: Duration,
     ) -> Result<Connection<'a>, Failure> {
-        let stream = within(timeout, async {
-            TcpStream::connect(addresses).await.map_err(|_| Failure::Unreachable)
-        })
-        .await?;
-        stream.set_nodelay(true).map_err(|_| Failure::Unreachable)?;
-        Ok(Connection { stream, key, timeout, last_id: 0 })
+        let share = timeout / u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
+        let mut failure = Failure::Unreachable;
+        for address in addresses {
+            let connecting = async { TcpStream::connect(address).await.map_err(|_| Failure::Unreachable) };
+            match within(share, connecting).await {
+                Ok(stream) => {
+                    stream.set_nodelay(true).map_err(|_| Failure::Unreachable)?;
+                    return Ok(Connection { stream, key, timeout, last_id: 0 });
+                }
+                Err(last) => failure = last,
+            }
+        }
+        Err(failure)
     }
 
     /// A number for the next request.

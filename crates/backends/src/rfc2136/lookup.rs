@@ -9,11 +9,12 @@ use std::collections::HashMap;
 
 use dns::{Name, RecordSet, Rtype};
 
+use super::Rfc2136;
 use super::connection::Connection;
 use super::message::{self, Answer, Line, set_of};
 use super::rcode;
-use super::update::{Claim, prerequisites};
-use super::Rfc2136;
+use super::update::prerequisites;
+use crate::unit::Claim;
 use crate::{Failure, SetKey};
 
 /// How many questions are on their way at once.
@@ -42,7 +43,10 @@ impl Rfc2136 {
     pub(super) async fn serial(&self, zone: &Name) -> Result<Option<u64>, Failure> {
         let mut connection = self.connect().await?;
         let request = message::query(connection.next_id(), zone, Rtype::SOA)?;
-        let answer = connection.ask(request).await?;
+        let answer = match connection.ask(request).await {
+            Err(Failure::Authentication) => return Err(self.why_not(zone).await),
+            answer => answer?,
+        };
         let soa = set_of(&answer.answer, zone, Rtype::SOA).filter(|_| answer.is_authoritative);
         let soa = soa.and_then(|set| set.data.first().and_then(dns::Rdata::as_soa));
         soa.map(|soa| Some(u64::from(soa.serial))).ok_or(Failure::NoZone)
@@ -121,10 +125,8 @@ async fn seeming(
 ) -> Result<Vec<Option<RecordSet>>, Failure> {
     let mut seeming = Vec::with_capacity(keys.len());
     for window in keys.chunks(WINDOW) {
-        let requests: Result<Vec<_>, _> = window
-            .iter()
-            .map(|key| message::query(connection.next_id(), &key.name, key.rtype))
-            .collect();
+        let requests: Result<Vec<_>, _> =
+            window.iter().map(|key| message::query(connection.next_id(), &key.name, key.rtype)).collect();
         for (answer, key) in connection.ask_all(requests?).await?.iter().zip(window) {
             if !matches!(answer.rcode, rcode::NOERROR | rcode::NXDOMAIN) {
                 return Err(rcode::failure(answer.rcode));

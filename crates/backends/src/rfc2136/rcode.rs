@@ -34,6 +34,10 @@ pub(super) fn about_the_record(failure: Failure) -> Failure {
 pub(super) fn is_an_answer(failure: &Failure) -> bool {
     !matches!(
         failure,
-        Failure::Unreachable | Failure::TimedOut | Failure::Forbidden | Failure::Unreadable | Failure::Endless
+        Failure::Unreachable
+            | Failure::TimedOut
+            | Failure::Forbidden
+            | Failure::Unreadable
+            | Failure::Endless
     )
 }

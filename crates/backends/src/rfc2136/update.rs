@@ -13,38 +13,11 @@ use dns::{Name, RecordSet, Rtype};
 use domain::base::iana::Class;
 
 use super::message::Line;
-use crate::{Batch, Failure, SetChange, SetKey};
+use crate::unit::{Claim, Unit};
+use crate::{Failure, SetChange, SetKey};
 
 /// How much of a message is used: below 64 KiB by what header, zone and signature take.
 const MOST: usize = 64_000;
-
-/// Some changes that are made together or not at all, by their numbers in the batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unit<'a> {
-    pub(super) changes: Vec<(usize, &'a SetChange)>,
-}
-
-/// Something that must stand, or must not.
-pub(super) type Claim<'a> = (&'a SetKey, Option<&'a RecordSet>);
-
-/// The changes of a batch by what they belong to, in the order in which each begins.
-pub(super) fn units(batch: &Batch) -> Vec<Unit<'_>> {
-    let mut units: Vec<Unit<'_>> = Vec::new();
-    let mut places = std::collections::HashMap::new();
-    for (number, change) in batch.changes.iter().enumerate() {
-        let at = *places.entry(subject(&batch.zone, &change.key.name)).or_insert(units.len());
-        match units.get_mut(at) {
-            Some(unit) => unit.changes.push((number, change)),
-            None => units.push(Unit { changes: vec![(number, change)] }),
-        }
-    }
-    units
-}
-
-/// What a change belongs to.
-fn subject(_zone: &Name, name: &Name) -> Name {
-    name.clone()
-}
 
 /// Units that go into one message, message by message.
 pub(super) fn messages<'u, 'a>(units: &'u [Unit<'a>], besides: usize) -> Vec<&'u [Unit<'a>]> {
@@ -57,7 +30,9 @@ pub(super) fn messages<'u, 'a>(units: &'u [Unit<'a>], besides: usize) -> Vec<&'u
         }
         size += unit.size();
     }
-    messages.push(&units[start..]);
+    if start < units.len() {
+        messages.push(&units[start..]);
+    }
     messages
 }
 
@@ -67,13 +42,16 @@ impl<'a> Unit<'a> {
         let sets = self.changes.iter().flat_map(|(_, change)| [&change.before, &change.after]).flatten();
         // What stood there is said as a prerequisite, and may be said again to be deleted one by one.
         let records: usize = sets.map(|entry| 2 * set_size(&entry.set)).sum();
-        records + self.changes.iter().map(|(_, change)| 2 * (change.key.name.wire_len() + 10)).sum::<usize>()
+        let names: usize = self.changes.iter().map(|(_, change)| 2 * (change.key.name.wire_len() + 10)).sum();
+        records + names + claims_size(&self.guards)
     }
 
     /// What must stand for the changes to hold. The SOA moves by itself with every update.
     pub(super) fn claims(&self) -> impl Iterator<Item = Claim<'a>> {
         let changes = self.changes.iter().map(|(_, change)| *change);
-        changes.filter(|change| change.key.rtype != Rtype::SOA).map(|change| (&change.key, before(change)))
+        let changes = changes.filter(|change| change.key.rtype != Rtype::SOA);
+        let guards = self.guards.iter().copied();
+        guards.chain(changes.map(|change| (&change.key, before(change))))
     }
 
     /// What is done, in this order.
@@ -88,11 +66,11 @@ impl<'a> Unit<'a> {
         going.extend(coming);
         Ok(going)
     }
+}
 
-    /// Whether its changes could be made one after another.
-    pub(super) fn is_divisible(&self) -> bool {
-        self.changes.len() > 1 && self.changes.iter().all(|(_, change)| change.key.rtype != Rtype::CNAME)
-    }
+/// The most that claims take in a message.
+pub(super) fn claims_size(claims: &[Claim<'_>]) -> usize {
+    claims.iter().flat_map(|claim| prerequisites(*claim)).map(|line| line.size()).sum()
 }
 
 fn set_size(set: &RecordSet) -> usize {

@@ -4,13 +4,18 @@
 //! Before that an update that changes nothing tells whether it is about the records at all: a key that
 //! may not write, a zone that is gone or a guard that does not hold would fail every half.
 
-use dns::Name;
+use dns::{Name, Rtype};
+use tokio::time::Instant;
 
 use super::connection::Connection;
 use super::message::{self, Line};
-use super::update::{self, Claim, Unit, after, before, prerequisites};
+use super::update::{self, after, before, claims_size, prerequisites};
 use super::{Rfc2136, rcode};
+use crate::unit::{Claim, Unit, numbers, units};
 use crate::{Batch, Failure};
+
+/// So many messages are tried while not one of them lands, as with a key that may write nothing.
+const PATIENCE: usize = 256;
 
 type Results = Vec<Result<(), Failure>>;
 
@@ -23,25 +28,33 @@ struct Writing<'a> {
 }
 
 impl Rfc2136 {
-    /// Makes changes, and tells how each fared.
+    /// Makes changes, and tells how each fared. All of it takes no longer than one answer may: whoever
+    /// lets us write counts on that.
     pub(super) async fn make(&self, batch: &Batch) -> Results {
+        let end = Instant::now() + self.timeout;
         let fail = |failure: Failure| batch.changes.iter().map(|_| Err(failure.clone())).collect();
         let connection = match self.connect().await {
             Ok(connection) => connection,
             Err(failure) => return fail(failure),
         };
-        let guards = batch.guards.iter().map(|(key, set)| (key, set.as_ref())).collect();
+        let (units, guards) = units(batch);
         // What nobody comes to has not been made.
-        let results = fail(Failure::Unreachable);
+        let results = fail(Failure::TimedOut);
         let mut writing = Writing { connection, zone: &batch.zone, guards, results };
-        match writing.run(batch).await {
-            Ok(()) => writing.results,
-            Err((failure, left)) => self.failed(batch, writing.results, failure, left).await,
+        match tokio::time::timeout_at(end, writing.run(&units)).await {
+            Ok(Ok(())) | Err(_) => writing.results,
+            Ok(Err((failure, left))) => self.failed(batch, writing.results, failure, left).await,
         }
     }
 
     /// Gives what is left the failure of the whole; of a refusal it finds out what it is about.
-    async fn failed(&self, batch: &Batch, mut results: Results, failure: Failure, left: Vec<usize>) -> Results {
+    async fn failed(
+        &self,
+        batch: &Batch,
+        mut results: Results,
+        failure: Failure,
+        left: Vec<usize>,
+    ) -> Results {
         let failure = match failure {
             Failure::Authentication => self.why_not(&batch.zone).await,
             failure => failure,
@@ -57,19 +70,19 @@ impl Rfc2136 {
 type Stopped = (Failure, Vec<usize>);
 
 impl<'a> Writing<'a> {
-    async fn run(&mut self, batch: &'a Batch) -> Result<(), Stopped> {
-        let units = update::units(batch);
-        let besides = self.guards.iter().flat_map(|claim| prerequisites(*claim)).map(|line| line.size()).sum();
-        let mut work = update::messages(&units, besides);
+    async fn run(&mut self, units: &[Unit<'a>]) -> Result<(), Stopped> {
+        let mut work = update::messages(units, claims_size(&self.guards));
         work.reverse();
-        let mut is_about_records = false;
+        let (mut is_about_records, mut has_landed, mut tries) = (false, false, 0);
         while let Some(units) = work.pop() {
             let Err(failure) = self.send(units).await else {
                 self.note(units, &Ok(()));
+                has_landed = true;
                 continue;
             };
+            tries += 1;
             let stop = |failure| (failure, numbers(work.iter().copied().chain([units])));
-            if !rcode::is_an_answer(&failure) {
+            if !rcode::is_an_answer(&failure) || (tries > PATIENCE && !has_landed) {
                 return Err(stop(failure));
             }
             if !is_about_records {
@@ -102,12 +115,13 @@ impl<'a> Writing<'a> {
     async fn make_apart(&mut self, unit: &Unit<'a>) -> Result<(), Failure> {
         for (at, &(number, change)) in unit.changes.iter().enumerate() {
             let others = unit.changes.iter().enumerate().filter(|(other, _)| *other != at);
+            let others = others.filter(|(_, (_, change))| change.key.rtype != Rtype::SOA);
             let claims = others.map(|(_, (other, change))| {
                 let is_made = self.results[*other].is_ok();
                 (&change.key, if is_made { after(change) } else { before(change) })
             });
             let all = self.guards.iter().copied().chain(claims).collect::<Vec<_>>();
-            let alone = Unit { changes: vec![(number, change)] };
+            let alone = Unit { changes: vec![(number, change)], guards: unit.guards.clone() };
             let result = self.send_with(std::slice::from_ref(&alone), &all).await;
             if let Some(failure) = result.as_ref().err().filter(|failure| !rcode::is_an_answer(failure)) {
                 return Err(failure.clone());
@@ -139,8 +153,4 @@ impl<'a> Writing<'a> {
     fn note(&mut self, units: &[Unit<'a>], result: &Result<(), Failure>) {
         numbers([units]).into_iter().for_each(|number| self.results[number] = result.clone());
     }
-}
-
-fn numbers<'u, 'a: 'u>(units: impl IntoIterator<Item = &'u [Unit<'a>]>) -> Vec<usize> {
-    units.into_iter().flatten().flat_map(|unit| unit.changes.iter().map(|(number, _)| *number)).collect()
 }

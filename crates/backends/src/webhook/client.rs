@@ -19,6 +19,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use http::{Method, Request};
 use http_body_util::Full;
 use serde::Serialize;
+use tokio::time::{Instant, timeout_at};
 
 use self::answer::Meaning;
 use self::request::{Target, Trace};
@@ -139,13 +140,19 @@ impl Webhook {
         Ok(said.into_iter().map(next).collect())
     }
 
+    /// Makes changes one by one, all of them within the time of one request: whoever asked for the batch has
+    /// made sure that it may write for that long, and no longer.
     async fn write_in_turn(&self, batch: &Batch) -> Vec<Result<(), Failure>> {
+        let deadline = Instant::now() + self.client.timeout();
         let fence = self.fence(batch.generation);
         let mut results = Vec::with_capacity(batch.changes.len());
         let trace = Trace::new();
         for change in &batch.changes {
             results.push(match &trace {
-                Ok(trace) => self.write_one(&batch.zone, change, &fence, *trace).await,
+                Ok(trace) => {
+                    let writing = self.write_one(&batch.zone, change, &fence, *trace);
+                    timeout_at(deadline, writing).await.unwrap_or(Err(Failure::TimedOut))
+                }
                 Err(failure) => Err(failure.clone()),
             });
         }
@@ -192,7 +199,9 @@ impl Provider for Webhook {
     }
 
     fn batch_size(&self) -> usize {
-        if self.extensions.has(Extensions::BATCH) { BATCH_SIZE } else { 1 }
+        // A server that is known to be plain gets one at a time, so that several can be under way.
+        let plain = self.extensions.are_known() && !self.extensions.has(Extensions::BATCH);
+        if plain { 1 } else { BATCH_SIZE }
     }
 
     fn health(&self) -> Reply<'_, ()> {

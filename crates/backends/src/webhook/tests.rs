@@ -231,6 +231,36 @@ fn a_request_to_another_server_is_worth_nothing_here() {
 }
 
 #[test]
+fn a_nonce_that_is_recalled_after_a_restart_is_refused() {
+    let keys = keys("secret");
+    let sent = Sent::signed(&keys, 1, "DELETE", "/records/A/example.com/www", "", None);
+    let verifier = Verifier::new(keys);
+    verifier.recall(sent.headers[NONCE].to_str().unwrap(), now().as_second(), now());
+    assert_eq!(verifier.verify(&sent.arrived(), now()), Err(Refusal::Reused));
+}
+
+#[rstest]
+#[case("blue", "7", true)]
+#[case("blue", "18446744073709551615", true)]
+#[case("blue", "18446744073709551616", false)]
+#[case("blue", "+7", false)]
+#[case("blue", "-7", false)]
+#[case("blue", "", false)]
+#[case("", "7", false)]
+#[case("two words", "7", false)]
+#[case(&"x".repeat(256), "7", true)]
+#[case(&"x".repeat(257), "7", false)]
+fn a_fence_is_an_owner_and_a_number(#[case] owner: &str, #[case] generation: &str, #[case] sound: bool) {
+    let mut headers = HeaderMap::new();
+    headers.insert(OWNER, owner.parse().unwrap());
+    let arrived = |headers: &HeaderMap| Arrived { method: "GET", path: "/", headers, body: b"" }.fence();
+    assert!(arrived(&headers).is_err(), "one without the other is none");
+    headers.insert(GENERATION, generation.parse().unwrap());
+    assert_eq!(arrived(&headers).is_ok(), sound);
+    assert_eq!(arrived(&HeaderMap::new()), Ok(None));
+}
+
+#[test]
 fn both_keys_hold_while_one_replaces_the_other() {
     let sent = |secret: &str, number| Sent::signed(&keys(secret), number, "GET", "/health", "", None);
     let both = Keys { others: vec![b"old".to_vec()], ..keys("new") };
@@ -414,6 +444,21 @@ fn a_set_that_the_document_cannot_say_needs_the_extension() {
     assert_eq!(record::record(&set, &name, false), None);
     let said = record::record(&set, &name, true).unwrap();
     assert_eq!(record::record_set(&said, 300), Ok(set));
+}
+
+#[test]
+fn the_page_and_the_description_know_every_code_and_the_first_signatures() {
+    let page = include_str!("../../../../docs/webhook-protocol.md");
+    let description = include_str!("../../../../docs/webhook-protocol/openapi.yaml");
+    for code in Code::ALL.iter().map(|code| code.as_str()) {
+        assert!(page.contains(code), "the page lacks {code}");
+        let undescribed = code == Code::MethodNotAllowed.as_str();
+        assert!(undescribed || description.contains(code), "the description lacks {code}");
+    }
+    let shown = ["health check", "delete a record"];
+    for vector in vectors().signatures.iter().filter(|vector| shown.contains(&vector.name.as_str())) {
+        assert!(page.contains(&vector.headers["X-DNS-Signature"]), "the page lacks {}", vector.name);
+    }
 }
 
 #[test]

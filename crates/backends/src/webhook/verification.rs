@@ -1,6 +1,6 @@
 //! The server's side of authentication: a request as it arrived, and whether it is believed.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use http::HeaderMap;
 use jiff::Timestamp;
@@ -51,7 +51,7 @@ pub enum Refusal {
 /// Decides which requests are believed.
 #[derive(Debug)]
 pub struct Verifier {
-    keys: Keys,
+    keys: RwLock<Keys>,
     hosts: Vec<String>,
     nonces: Mutex<Nonces>,
 }
@@ -59,7 +59,7 @@ pub struct Verifier {
 impl Verifier {
     /// A verifier with these keys and an empty memory.
     pub fn new(keys: Keys) -> Verifier {
-        Verifier { keys, hosts: Vec::new(), nonces: Mutex::default() }
+        Verifier { keys: RwLock::new(keys), hosts: Vec::new(), nonces: Mutex::default() }
     }
 
     /// The same, accepting only requests that were signed for one of these hosts (`name` or `name:port` as in
@@ -73,6 +73,17 @@ impl Verifier {
         Verifier { nonces: Mutex::new(nonces), ..self }
     }
 
+    /// Takes other keys from now on; what was remembered stays.
+    pub fn change_keys(&self, keys: Keys) {
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
+    }
+
+    /// Remembers a nonce that was used before this process began; the timestamp is in seconds since 1970.
+    pub fn recall(&self, nonce: &str, timestamp: i64, now: Timestamp) {
+        let mut nonces = self.nonces.lock().unwrap_or_else(PoisonError::into_inner);
+        nonces.remember(nonce, timestamp, now.as_second());
+    }
+
     /// Whether a request is believed. Its nonce is remembered only if it is.
     pub fn verify(&self, request: &Arrived<'_>, now: Timestamp) -> Result<(), Refusal> {
         let (timestamp, nonce) = (request.header(TIMESTAMP)?, request.header(NONCE)?);
@@ -81,7 +92,9 @@ impl Verifier {
         if (moment.as_second() - now.as_second()).abs() > WINDOW {
             return Err(Refusal::Stale);
         }
-        let holds = signature::holds(&self.keys, &signed, request.header(SIGNATURE)?);
+        let signature = request.header(SIGNATURE)?;
+        let holds =
+            signature::holds(&self.keys.read().unwrap_or_else(PoisonError::into_inner), &signed, signature);
         if !holds || !self.is_bound(nonce, request) {
             return Err(Refusal::Signature);
         }
@@ -112,8 +125,10 @@ impl<'a> Arrived<'a> {
         match (self.headers.contains_key(OWNER), self.headers.contains_key(GENERATION)) {
             (false, false) => Ok(None),
             _ => {
-                let generation = self.header(GENERATION)?.parse().map_err(|_| Refusal::Signature)?;
-                Ok(Some(Fence { owner: self.header(OWNER)?.to_owned(), generation }))
+                let (owner, generation) = (self.header(OWNER)?, self.header(GENERATION)?);
+                let sound = is_owner(owner) && generation.bytes().all(|octet| octet.is_ascii_digit());
+                let generation = generation.parse().ok().filter(|_| sound).ok_or(Refusal::Signature)?;
+                Ok(Some(Fence { owner: owner.to_owned(), generation }))
             }
         }
     }
@@ -126,6 +141,11 @@ impl<'a> Arrived<'a> {
             _ => Err(Refusal::Signature),
         }
     }
+}
+
+/// Whether a text names an owner: 1 to 256 visible characters.
+fn is_owner(text: &str) -> bool {
+    (1..=256).contains(&text.len()) && text.bytes().all(|octet| octet.is_ascii_graphic())
 }
 
 impl Refusal {

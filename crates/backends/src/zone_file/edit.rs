@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use dns::{Name, Rdata, RecordSet, Rtype, Soa};
 
+use crate::unit::{Claim, Unit, units};
 use crate::{Batch, Failure, NewZone, SetChange, SetKey};
 
 /// The record sets of one zone.
@@ -46,23 +47,34 @@ impl Content {
 
     /// The content after a batch, and how each change fared. What stood differently before is left.
     pub(super) fn edited(&self, batch: &Batch) -> (Content, Vec<Result<(), Failure>>) {
-        let stands = |(key, set): &(SetKey, Option<RecordSet>)| self.get(key) == set.as_ref();
-        if !batch.guards.iter().all(stands) {
-            return (self.clone(), batch.changes.iter().map(|_| Err(Failure::Changed)).collect());
-        }
+        let (units, common) = units(batch);
+        let mut results = vec![Err(Failure::Changed); batch.changes.len()];
         let mut edited = self.clone();
-        let mut results: Vec<_> =
-            batch.changes.iter().map(|change| self.judge(change).map(|()| edited.apply(change))).collect();
-        // Only the whole shows what stands beside what: a CNAME may come in one change and the rest go in another.
-        for (change, result) in batch.changes.iter().zip(&mut results) {
-            if result.is_ok() && edited.is_crowded(&change.key.name) {
-                *result = Err(Failure::Refused("CNAME_BESIDE_OTHER_DATA"));
-            }
-        }
-        for (change, _) in batch.changes.iter().zip(&results).filter(|(_, result)| result.is_err()) {
-            edited.restore(&change.key, self);
+        for unit in units.iter().filter(|unit| self.stand(&common) && self.stand(&unit.guards)) {
+            edited.take(unit, self, &mut results);
         }
         (edited.with_serial_after(self), results)
+    }
+
+    /// Makes the changes of one unit, but for those that cannot be.
+    fn take(&mut self, unit: &Unit<'_>, old: &Content, results: &mut [Result<(), Failure>]) {
+        for (number, change) in &unit.changes {
+            results[*number] = old.judge(change).map(|()| self.apply(change));
+        }
+        // Only the whole shows what stands beside what: a CNAME may come in one change and the rest go in
+        // another.
+        for (number, change) in &unit.changes {
+            if results[*number].is_ok() && self.is_crowded(&change.key.name) {
+                results[*number] = Err(Failure::Refused("CNAME_BESIDE_OTHER_DATA"));
+            }
+        }
+        for (_, change) in unit.changes.iter().filter(|(number, _)| results[*number].is_err()) {
+            self.restore(&change.key, old);
+        }
+    }
+
+    fn stand(&self, guards: &[Claim<'_>]) -> bool {
+        guards.iter().all(|(key, set)| self.get(key) == *set)
     }
 
     fn judge(&self, change: &SetChange) -> Result<(), Failure> {

@@ -88,7 +88,8 @@ async fn what_is_written_is_read_back_and_moves_the_serial() {
     assert_eq!(fixture.serial().await, 2_026_111_601);
     assert_ne!(fixture.files.revision(&name("example.org")).await.unwrap(), revision);
 
-    let keys = [(SetKey::of(&sets[0]), None), (SetKey::of(&set("no.example.org", "A", &["192.0.2.1"])), None)];
+    let keys =
+        [(SetKey::of(&sets[0]), None), (SetKey::of(&set("no.example.org", "A", &["192.0.2.1"])), None)];
     let read = fixture.files.read_sets(&name("example.org"), &keys).await.unwrap();
     assert_eq!(read, [Some(Entry::from(sets[0].clone())), None]);
 

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use api::{Kind, Lookup};
 use planner::ChildKind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -12,15 +13,16 @@ use super::fingerprint::fingerprint;
 
 /// Our name among the managers of fields.
 pub const MANAGER: &str = "fingerpost";
-const OWNER_GROUP: &str = "routing.router.io/";
 
 /// What a child in the cluster says, as far as we are concerned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChildSeen {
     /// Whether we made it: it has an owner of ours, or we are a manager of its fields.
     pub ours: bool,
     /// The fingerprint of what we would set.
     pub content: u64,
+    /// The kinds of its owners, as far as they are ours.
+    pub owners: Box<[Kind]>,
 }
 
 #[derive(Deserialize)]
@@ -73,16 +75,23 @@ impl ChildSeen {
     fn of(kind: ChildKind, mut child: Child) -> ChildSeen {
         let metadata = &mut child.metadata;
         let managed = metadata.managed_fields.iter().any(|one| one.manager == MANAGER);
-        metadata.owner_references.retain(|owner| owner.api_version.starts_with(OWNER_GROUP));
+        metadata.owner_references.retain(|owner| planner::is_child_owner(&owner.api_version));
         let ours = managed || !metadata.owner_references.is_empty();
-        ChildSeen { ours, content: fingerprint(&content(kind, child)) }
+        let owners = metadata.owner_references.iter().filter_map(|owner| {
+            match Kind::lookup(&owner.api_version, &owner.kind) {
+                Lookup::Known(kind) => Some(kind),
+                _ => None,
+            }
+        });
+        let owners = owners.collect();
+        ChildSeen { ours, owners, content: fingerprint(&content(kind, child)) }
     }
 }
 
 /// The fields of a child that we set, in one order, as a manifest without its head.
 pub fn own_fields(kind: ChildKind, manifest: Value) -> Option<Value> {
     let mut child: Child = serde_json::from_value(manifest).ok()?;
-    child.metadata.owner_references.retain(|owner| owner.api_version.starts_with(OWNER_GROUP));
+    child.metadata.owner_references.retain(|owner| planner::is_child_owner(&owner.api_version));
     Some(content(kind, child))
 }
 

@@ -42,7 +42,7 @@ impl ClusterReading {
             match subject {
                 Subject::Kind(kind) => changes.extend(feed::changes(*kind, arrival)),
                 Subject::Serials => changes.extend(serials::of_config_map(arrival.text.get())),
-                Subject::IstioGateway => {}
+                Subject::IstioGateway | Subject::Secrets => {}
             }
         }
         changes

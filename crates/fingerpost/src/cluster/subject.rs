@@ -15,6 +15,8 @@ pub enum Subject {
     IstioGateway,
     /// The ConfigMap with the serials of implied zones.
     Serials,
+    /// The Secrets of the operator's own namespace.
+    Secrets,
 }
 
 impl Subject {
@@ -52,7 +54,7 @@ impl Subject {
         match self {
             Subject::Kind(kind) => kind.api_version(),
             Subject::IstioGateway => "networking.istio.io/v1",
-            Subject::Serials => "v1",
+            Subject::Serials | Subject::Secrets => "v1",
         }
     }
 
@@ -62,6 +64,7 @@ impl Subject {
             Subject::Kind(kind) => kind.kind(),
             Subject::IstioGateway => "Gateway",
             Subject::Serials => "ConfigMap",
+            Subject::Secrets => "Secret",
         }
     }
 
@@ -71,6 +74,7 @@ impl Subject {
             Subject::Kind(kind) => kind.plural(),
             Subject::IstioGateway => "gateways",
             Subject::Serials => "configmaps",
+            Subject::Secrets => "secrets",
         }
     }
 
@@ -90,7 +94,9 @@ impl Subject {
     /// The path of all its objects.
     pub fn path(self, own_namespace: &str) -> String {
         match self {
-            Subject::Serials => format!("/api/v1/namespaces/{own_namespace}/configmaps"),
+            Subject::Serials | Subject::Secrets => {
+                format!("/api/v1/namespaces/{own_namespace}/{}", self.plural())
+            }
             _ => format!("{}/{}", root(self.api_version()), self.plural()),
         }
     }

@@ -10,6 +10,7 @@ use anyhow::Result;
 use api::{Object, Problem, Spec};
 use planner::{ClusterId, ObjectRef};
 use serde::Serialize;
+use server::Network;
 
 use super::{Ending, print};
 use crate::cli::{CheckArguments, DataOutput};
@@ -40,7 +41,8 @@ enum Severity {
 
 pub(super) fn run(arguments: &CheckArguments, palette: Palette) -> Result<Ending> {
     let planned = Planned::read(&arguments.folders.folders, planned::current_date(), Vec::new())?;
-    let findings = findings(&planned);
+    let allowed = arguments.targets.networks()?;
+    let findings = findings(&planned, &allowed);
     print(&match arguments.output {
         DataOutput::Text => text(&findings, &planned, palette),
         DataOutput::Json => serde_json::to_string_pretty(&findings)? + "\n",
@@ -49,10 +51,12 @@ pub(super) fn run(arguments: &CheckArguments, palette: Palette) -> Result<Ending
     Ok(if refused { Ending::Failed } else { Ending::Good })
 }
 
-fn findings(planned: &Planned) -> Vec<Finding> {
+fn findings(planned: &Planned, allowed: &[Network]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = planned.problems.iter().map(of_source).collect();
     for (cluster, object) in &planned.objects {
-        let problems = api::validate(object);
+        let is_allowed = |address| allowed.iter().any(|network| network.contains(address));
+        let mut problems = api::validate(object);
+        problems.extend(api::forbidden_targets(object, is_allowed));
         findings.extend(problems.iter().map(|problem| refused(planned, *cluster, object, problem)));
     }
     findings.extend(unserved(planned));

@@ -7,9 +7,12 @@
 //! ```
 
 mod banner;
+mod delivering;
 mod notices;
 mod progress;
 mod samples;
+
+pub(super) use delivering::owner;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,10 +24,12 @@ use planner::{Change, Delta, Planner};
 use server::Endpoint;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::watch;
 
 use super::signals::Signals;
 use super::{Ending, logging};
 use crate::cli::{LogFormat, UpArguments};
+use crate::deliveries::{Deliveries, Memory};
 use crate::http;
 use crate::instance::keeper::Keeper;
 use crate::instance::listeners::Listeners;
@@ -32,6 +37,7 @@ use crate::instance::ports::{Ports, Slot};
 use crate::instance::{Instance, guarded, saved};
 use crate::planned;
 use crate::render::Palette;
+use crate::secrets::{LocalSecrets, SecretFiles};
 use crate::source::{ClusterFolders, Pace, Reading, Source, Watch};
 use crate::state::{StateDir, StateError, default_location};
 use notices::Notices;
@@ -96,6 +102,9 @@ struct Up {
     keeper: Option<Keeper>,
     ports: Ports,
     listeners: Listeners,
+    deliveries: Deliveries,
+    secrets: Arc<LocalSecrets>,
+    secret_changes: watch::Sender<u64>,
     notices: Notices,
     palette: Palette,
     date: Option<Date>,
@@ -117,7 +126,19 @@ impl Up {
         require_folders(&clusters, !views.is_empty())?;
         let names: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
         let instance = Arc::new(Instance::new(move || Planner::new(names.clone())));
+        let secrets = Arc::new(LocalSecrets::new(arguments.secrets.clone().map(SecretFiles::new)));
+        let (secret_changes, told) = watch::channel(0);
+        let circumstances = delivering::circumstances(
+            arguments,
+            &clusters,
+            secrets.clone(),
+            told,
+            instance.deliveries.clone(),
+        )?;
         let mut up = Up {
+            deliveries: Deliveries::new(circumstances, Memory::on_disk(state.clone())),
+            secrets,
+            secret_changes,
             keeper: state.clone().map(|state| Keeper::new(state, instance.clone())),
             instance,
             clusters,
@@ -177,6 +198,8 @@ impl Up {
         }
         self.notices.known_views(self.listeners.views(&wanted));
         self.notices.first(&reading.problems, &self.instance.planner());
+        self.hear_secrets(reading.secrets);
+        self.deliveries.begin(&self.instance.planner());
         // Last, so that whoever waits for it finds a process that has time for the first change.
         self.instance.set_ready();
         Ok(())
@@ -221,35 +244,46 @@ impl Up {
         loop {
             tokio::select! {
                 () = signals.ended() => return,
+                changes = self.deliveries.next() => self.take_changes(changes).await,
                 reading = readings.recv() => match reading {
                     Some(reading) => self.take(reading).await,
                     None => return,
                 },
-                _ = retry.tick(), if self.unbound || self.distrusted => self.take_again().await,
+                _ = retry.tick() => self.take_again().await,
             }
             self.notices.state(self.state.as_deref());
         }
     }
 
-    /// Tries again what failed: an address in use, or planning.
+    /// Tries again what failed: an address in use, or planning; and looks at what nobody tells us of.
     async fn take_again(&mut self) {
-        let problems = self.instance.facts().problems.clone();
-        self.take(Reading { problems, ..Reading::default() }).await;
+        self.look_at_secret_files();
+        if self.unbound || self.distrusted {
+            self.take_changes(Vec::new()).await;
+        }
     }
 
-    /// Plans a reading and serves the plan. Whatever fails, the last answers stay.
+    /// Plans a reading and serves the plan.
     async fn take(&mut self, reading: Reading) {
         self.instance.facts().problems.clone_from(&reading.problems);
         self.notices.problems(&reading.problems);
-        if let Err(error) = self.follow_plan(reading.changes).await {
+        self.hear_secrets(reading.secrets);
+        self.take_changes(reading.changes).await;
+    }
+
+    /// Plans changes and serves the plan. Whatever fails, the last answers stay.
+    async fn take_changes(&mut self, changes: Vec<Change>) {
+        if let Err(error) = self.follow_plan(changes).await {
             self.distrusted = true;
             self.notices.trouble(&format!("{error:#}"));
         }
     }
 
     async fn follow_plan(&mut self, changes: Vec<Change>) -> Result<()> {
+        let anew = self.distrusted;
         let delta = self.plan(changes)?;
         self.serve_change(&delta).await?;
+        self.deliver(&delta, anew);
         self.notices.changes(&delta);
         guarded(|| self.notices.objects(&delta.statuses, &self.instance.planner()))?;
         if let Some(keeper) = &self.keeper {
@@ -294,6 +328,7 @@ impl Up {
 
     async fn stop(self) {
         self.notices.say("stopping");
+        drop(self.deliveries);
         self.listeners.stop().await;
         if let Some(keeper) = self.keeper {
             keeper.finish().await;

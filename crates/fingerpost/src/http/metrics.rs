@@ -1,6 +1,7 @@
 //! Counters in the text form that Prometheus reads.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -14,6 +15,7 @@ use prometheus_client::registry::Registry;
 use server::ViewTable;
 
 use super::Shared;
+use crate::deliveries::ClassCounts;
 use crate::instance::listeners::Counted;
 use crate::instance::{Facts, Instance};
 
@@ -41,6 +43,41 @@ pub fn register(registry: &mut Registry, instance: &Instance) {
     add_answers(registry, &facts.listeners, &instance.views.load());
     add_plan(registry, instance);
     add_facts(registry, &facts, instance.is_ready());
+    add_deliveries(registry, &instance.deliveries.snapshot());
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ClassLabels {
+    class: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DeliveryLabels {
+    class: String,
+    result: String,
+}
+
+fn add_deliveries(registry: &mut Registry, classes: &BTreeMap<Arc<str>, ClassCounts>) {
+    let results = Family::<DeliveryLabels, Counter>::default();
+    let healthy = Family::<ClassLabels, Gauge>::default();
+    let held = Family::<ClassLabels, Gauge>::default();
+    let names = Family::<ClassLabels, Gauge>::default();
+    for (class, counts) in classes {
+        let labels = ClassLabels { class: class.to_string() };
+        for (result, count) in &counts.results {
+            let labels = DeliveryLabels { class: class.to_string(), result: (*result).to_owned() };
+            results.get_or_create(&labels).inc_by(*count);
+        }
+        if let Some(is_healthy) = counts.healthy {
+            healthy.get_or_create(&labels).set(i64::from(is_healthy));
+        }
+        held.get_or_create(&labels).set(i64::try_from(counts.held).unwrap_or(i64::MAX));
+        names.get_or_create(&labels).set(i64::try_from(counts.names).unwrap_or(i64::MAX));
+    }
+    registry.register("deliveries", "What became of record sets at providers", results);
+    registry.register("class_healthy", "Whether the provider of a class answered when last asked", healthy);
+    registry.register("class_deletions_held", "Deletions that wait for consent", held);
+    registry.register("class_names", "Names that a class is to hold", names);
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]

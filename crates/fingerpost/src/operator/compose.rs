@@ -4,6 +4,7 @@
 //! object of the same name; a deletion names uid and version of what was seen.
 
 use http::Request;
+use planner::marks::FINALIZER;
 use planner::{ChildRef, ObjectRef};
 use serde_json::{Value, json};
 
@@ -38,6 +39,22 @@ pub fn apply_metadata(object: &ObjectRef, live: &LiveObject, document: &Value) -
     let manifest = head(object, metadata);
     let subject = Subject::Kind(object.kind);
     apply(subject, subject.object_path(&object.namespace, &object.name), &manifest, false)
+}
+
+/// Takes our finalizer off an object, whoever put it there; others stay.
+pub fn release(object: &ObjectRef, live: &LiveObject) -> Option<Write> {
+    let others: Vec<&str> =
+        live.finalizers.iter().map(|one| &**one).filter(|one| *one != FINALIZER).collect();
+    let metadata =
+        json!({ "uid": live.uid, "resourceVersion": live.version.to_string(), "finalizers": others });
+    let subject = Subject::Kind(object.kind);
+    let path = subject.object_path(&object.namespace, &object.name);
+    let request = Request::patch(format!("{path}?fieldManager={MANAGER}"))
+        .header("content-type", "application/merge-patch+json")
+        .header("accept", "application/json")
+        .body(serde_json::to_vec(&json!({ "metadata": metadata })).ok()?)
+        .ok()?;
+    Some(Write { verb: Verb::Patch, subject, status: false, request })
 }
 
 /// Applies the status of an object of ours.

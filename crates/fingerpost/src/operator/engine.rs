@@ -36,6 +36,7 @@ use super::queue::{Ending, Queue, Work};
 use super::send::{Refusal, Sender, Verb, Write};
 use crate::cluster::feed::HERE;
 use crate::cluster::{Arrival, Awaited, Board, News};
+use crate::deliveries::Deliveries;
 use crate::instance::{Instance, PlanningPanic};
 use crate::planned;
 
@@ -93,6 +94,8 @@ pub struct Parts {
     pub inquiries: Inquiries,
     /// What the installed CRDs lack.
     pub outdated: Outdated,
+    /// Records on their way to providers.
+    pub deliveries: Deliveries,
     /// The operator's own namespace.
     pub namespace: String,
     /// How many writes a second.
@@ -164,6 +167,7 @@ impl Engine {
                     news.drain(..).for_each(|one| self.take(one));
                 }
                 Some(answer) = self.answers.1.recv() => self.take_answer(answer),
+                changes = self.parts.deliveries.next() => self.changes.extend(changes),
                 Ok(()) = leadership.changed() => {}
                 Some(inquiry) = self.parts.inquiries.recv() => drop(inquiry.send(self.sample())),
                 () = sleep_until(due.unwrap_or_else(Instant::now).into()), if due.is_some() => {}
@@ -211,6 +215,7 @@ impl Engine {
             self.look_at_everything();
         } else {
             self.look_at(&delta);
+            self.parts.deliveries.follow(&self.parts.instance.planner(), &delta);
         }
         tracing::debug!(took = ?start.elapsed(), objects = delta.statuses.len(), "planned");
         Ok(())
@@ -238,7 +243,10 @@ impl Engine {
             return;
         }
         let now = Instant::now();
-        let objects = self.parts.instance.planner().objects();
+        let instance = self.parts.instance.clone();
+        let planner = instance.planner();
+        self.parts.deliveries.begin(&planner);
+        let objects = planner.objects();
         objects.into_iter().for_each(|(_, object)| self.queue.push(Work::Object(object), now));
         let children: Vec<ChildRef> = self.live.children().map(|(child, _)| child.clone()).collect();
         children.into_iter().for_each(|child| self.queue.push(Work::Child(child), now));
@@ -260,6 +268,7 @@ impl Engine {
             false => {
                 tracing::info!("following");
                 self.queue.clear();
+                self.parts.deliveries.end();
             }
         }
     }

@@ -151,7 +151,7 @@ impl Election {
     }
 
     fn publish(&self) {
-        self.leadership.set(self.candidate.holds_until());
+        self.leadership.set(self.candidate.holds_until(), self.candidate.generation());
     }
 
     /// Stops leading first, and then tells the others.

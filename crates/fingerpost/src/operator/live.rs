@@ -7,6 +7,8 @@ mod status;
 
 use std::collections::{BTreeMap, HashMap};
 
+use api::Kind;
+use planner::marks::FINALIZER;
 use planner::{ChildRef, ObjectRef};
 use serde::Deserialize;
 use serde_json::Value;
@@ -25,6 +27,8 @@ pub struct LiveChild {
     pub version: u64,
     /// Whether we made it.
     pub ours: bool,
+    /// The kinds of its owners.
+    pub owners: Box<[Kind]>,
     /// The fingerprint of what we would set.
     pub content: u64,
     /// The plan's own fingerprint that this content is known to stand for.
@@ -40,6 +44,8 @@ pub struct LiveObject {
     pub version: u64,
     /// Whether it is being deleted.
     pub deleting: bool,
+    /// What holds it back when it is deleted.
+    pub finalizers: Box<[Box<str>]>,
     /// What it holds and what that is known to stand for.
     pub metadata: Held,
     /// What it holds and what that is known to stand for.
@@ -74,8 +80,10 @@ impl Held {
 /// Which part of an object was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Labels and annotations.
+    /// Labels, annotations, and a finalizer that comes.
     Metadata,
+    /// A finalizer that goes.
+    Finalizers,
     /// The status.
     Status,
 }
@@ -110,6 +118,15 @@ struct WrittenMetadata {
     labels: BTreeMap<String, String>,
     #[serde(default)]
     annotations: BTreeMap<String, String>,
+    #[serde(default)]
+    finalizers: Vec<String>,
+}
+
+impl LiveObject {
+    /// Whether it is not gone before we say so.
+    pub fn is_held_back(&self) -> bool {
+        self.finalizers.iter().any(|one| **one == *FINALIZER)
+    }
 }
 
 impl Live {
@@ -122,13 +139,15 @@ impl Live {
         let Ok(written) = serde_json::from_str::<Written>(arrival.text.get()) else { return false };
         let same = known.filter(|known| known.uid == arrival.uid);
         let (mut metadata, mut status) = same.map_or_else(Default::default, |one| (one.metadata, one.status));
-        metadata.see(own_metadata(&written.metadata.labels, &written.metadata.annotations));
+        let WrittenMetadata { labels, annotations, finalizers } = written.metadata;
+        metadata.see(own_metadata(&labels, &annotations, &finalizers));
         let content = written.status.unwrap_or_default();
         status.see(status::content(&content));
         let live = LiveObject {
             uid: arrival.uid.clone(),
             version: arrival.version,
             deleting: arrival.deleting,
+            finalizers: finalizers.into_iter().map(String::into_boxed_str).collect(),
             metadata,
             status,
             conditions: self.words.conditions(&content),
@@ -141,11 +160,11 @@ impl Live {
     pub fn wrote_object(&mut self, object: &ObjectRef, part: Part, wanted: u64, answer: &Arrival) {
         self.see_object(object, answer);
         if let Some(live) = self.objects.get_mut(object).filter(|live| live.version == answer.version) {
-            let held = match part {
-                Part::Metadata => &mut live.metadata,
-                Part::Status => &mut live.status,
-            };
-            held.stands_for = Some(wanted);
+            match part {
+                Part::Metadata => live.metadata.stands_for = Some(wanted),
+                Part::Status => live.status.stands_for = Some(wanted),
+                Part::Finalizers => {}
+            }
         }
     }
 
@@ -189,6 +208,7 @@ impl Live {
             uid: arrival.uid.clone(),
             version: arrival.version,
             ours: seen.ours,
+            owners: seen.owners,
             content: seen.content,
             stands_for,
         };
@@ -245,12 +265,17 @@ impl Live {
 }
 
 /// The fingerprint of what is ours in an object's own metadata.
-pub fn own_metadata(labels: &BTreeMap<String, String>, annotations: &BTreeMap<String, String>) -> u64 {
+pub fn own_metadata(
+    labels: &BTreeMap<String, String>,
+    annotations: &BTreeMap<String, String>,
+    finalizers: &[String],
+) -> u64 {
     let own = |map: &BTreeMap<String, String>| -> Value {
         let own = map.iter().filter(|(key, _)| planner::is_own_metadata(key));
         own.map(|(key, value)| (key.clone(), Value::from(value.as_str()))).collect()
     };
-    fingerprint(&Value::Array(vec![own(labels), own(annotations)]))
+    let held_back = finalizers.iter().any(|one| one == FINALIZER);
+    fingerprint(&Value::Array(vec![own(labels), own(annotations), Value::Bool(held_back)]))
 }
 
 /// The fingerprint of a wanted status.

@@ -41,7 +41,7 @@ pub async fn start(
     let settings = settings(arguments, connection)?;
     let keeper = Keeper::new(connection.client.clone(), settings, leadership.clone());
     let (served, problems) = (keeper.served(), keeper.problems());
-    let judge = Judge { instance: instance.clone(), allowed: allowed(&arguments.allow_target)? };
+    let judge = Judge { instance: instance.clone(), allowed: arguments.delivery.targets.networks()? };
     let serving = certificates::serve(listener, served, admission::router(Arc::new(judge)))?;
     Ok(Some(Webhook { serving, keeper: tokio::spawn(keeper.run(flagged(stopped))), problems }))
 }
@@ -59,11 +59,6 @@ fn settings(arguments: &OperatorArguments, connection: &Connection) -> Result<Se
         },
         timeout: arguments.kube_api_timeout,
     })
-}
-
-fn allowed(networks: &[String]) -> Result<Vec<Network>> {
-    let parse = |text: &String| text.parse().with_context(|| format!("--allow-target {text}"));
-    networks.iter().map(parse).collect()
 }
 
 impl Webhook {

@@ -20,6 +20,7 @@ use super::manifest::{Body, Declared};
 use super::problem::Trouble;
 use super::walk::{FileKind, Listing, Stamp};
 use super::zone::{Include, Place};
+use crate::secrets::{FolderSecrets, Secret};
 use crate::state::{SavedKey, absolute};
 
 /// One cluster's world on disk.
@@ -62,6 +63,7 @@ struct File {
     doubt: Option<Instant>,
     speech: Speech,
     declared: Vec<Declared>,
+    secrets: Vec<((String, String), Secret)>,
     zone: Option<Arc<PackedZone>>,
     includes: Vec<Include>,
     /// What is wrong in its text.
@@ -100,6 +102,13 @@ impl Cluster {
     pub(super) fn counts(&self) -> (usize, usize, usize) {
         let records = self.files.values().filter_map(|file| file.zone.as_ref()).map(|zone| zone.len()).sum();
         (self.claims.len(), self.files.len(), records)
+    }
+
+    /// The Secrets that its files declare; of two with one name the first stands.
+    pub(super) fn secrets(&self, out: &mut FolderSecrets) {
+        for (key, secret) in self.files.values().flat_map(|file| &file.secrets) {
+            out.entry(key.clone()).or_insert_with(|| secret.clone());
+        }
     }
 
     /// Whether something looked gone, empty or half-written, so that a second look is due.

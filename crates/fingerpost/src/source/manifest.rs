@@ -17,12 +17,15 @@ use super::documents::{Document, documents};
 use super::list;
 use super::problem::Trouble;
 use super::yaml::{self, Fault};
+use crate::secrets::Secret;
 
 /// What a file of manifests declares.
 #[derive(Debug, Default)]
 pub(super) struct Manifests {
     pub(super) declared: Vec<Declared>,
     pub(super) troubles: Vec<Trouble>,
+    /// The Secrets among its documents; they are not planned, so they are kept apart.
+    pub(super) secrets: Vec<((String, String), Secret)>,
     /// Whether some document may stand for an object that cannot be told: then nothing that the
     /// file had before is proved gone.
     pub(super) unclear: bool,
@@ -77,6 +80,25 @@ impl Manifests {
         self.declared.push(Declared { reference, line, column, body });
     }
 
+    /// Keeps a Secret; of one that does not read nothing is shown but its place.
+    fn keep_secret(&mut self, head: &Head, value: &Value, (line, column): (u32, u32)) {
+        let namespace = if head.namespace.is_empty() { "default" } else { &head.namespace };
+        let key = (namespace.to_owned(), head.name.clone());
+        match serde_json::from_value(value.clone()) {
+            Ok(object) if !head.name.is_empty() => self.secrets.push((key, Secret::of(object))),
+            Ok(_) => {
+                self.refuse(Trouble::refused(line, column, "a Secret without metadata.name: give it a name"))
+            }
+            Err(_) => {
+                let message = format!(
+                    "the Secret {} does not read: values in data are base64, plain text goes into stringData",
+                    head.name
+                );
+                self.refuse(Trouble::refused(line, column, message));
+            }
+        }
+    }
+
     fn declare_broken(
         &mut self,
         label: &str,
@@ -126,6 +148,7 @@ fn read_document(label: &str, document: Document<'_>, manifests: &mut Manifests)
                 manifests.refuse(refused(fault));
             }
         }
+        _ if head.is_secret() => manifests.keep_secret(&head, &value, place(document)),
         _ => read_one(label, document, &head, manifests),
     }
     Ok(())
@@ -152,6 +175,11 @@ fn read_list(
 ) -> Result<(), Fault> {
     let heads: Vec<Head> = items.iter().map(Head::of).collect();
     let places = list::places(document)?;
+    for ((head, item), place) in
+        heads.iter().zip(items).zip(&places).filter(|((head, _), _)| head.is_secret())
+    {
+        manifests.keep_secret(head, item, *place);
+    }
     let kinds: Vec<Option<Kind>> =
         heads.iter().zip(&places).map(|(head, place)| known_kind(head, *place, manifests)).collect();
     let decoded = list::objects(document, &kinds)?;
@@ -236,6 +264,10 @@ impl Head {
             namespace: scalar(metadata.and_then(|metadata| metadata.get("namespace"))),
             name: scalar(metadata.and_then(|metadata| metadata.get("name"))),
         }
+    }
+
+    fn is_secret(&self) -> bool {
+        self.api_version == "v1" && self.kind == "Secret"
     }
 
     fn reference(&self, kind: Kind) -> Option<ObjectRef> {

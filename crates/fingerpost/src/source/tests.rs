@@ -105,12 +105,6 @@ fn word(change: &Change) -> String {
             format!("broken file {path} {}", origin.as_ref().map_or("?".into(), ToString::to_string))
         }
         Change::DeleteFile(_, path) => format!("delete file {path}"),
-        Change::LastValid(..)
-        | Change::Serial(..)
-        | Change::ChildOutcome(..)
-        | Change::Leading(_)
-        | Change::Today(_) => {
-            panic!("a source tells of files alone")
-        }
+        other => panic!("a source tells of files alone: {other:?}"),
     }
 }

@@ -23,6 +23,7 @@ use planner::ClusterId;
 
 use super::problem::{Severity, SourceProblem};
 use super::{Reading, Source};
+use crate::secrets::FolderSecrets;
 
 /// How fast watching goes.
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +86,7 @@ impl Watch {
             watched: BTreeMap::new(),
             unwatched: BTreeMap::new(),
             told: Vec::new(),
+            secrets: FolderSecrets::new(),
             deliver: Box::new(deliver),
         };
         let thread = thread::Builder::new().name("watch".into()).spawn(move || watching.run(&events))?;
@@ -112,6 +114,8 @@ struct Watching {
     unwatched: BTreeMap<PathBuf, String>,
     /// The problems last delivered.
     told: Vec<SourceProblem>,
+    /// The Secrets last delivered.
+    secrets: FolderSecrets,
     deliver: Box<dyn FnMut(Reading) -> bool + Send>,
 }
 
@@ -238,10 +242,11 @@ impl Watching {
     /// Delivers a reading that has news; says whether to go on.
     fn tell(&mut self, mut reading: Reading) -> bool {
         reading.problems.extend(self.unwatched.iter().map(|(path, why)| self.unwatched_problem(path, why)));
-        if reading.changes.is_empty() && reading.problems == self.told {
+        if reading.changes.is_empty() && reading.problems == self.told && reading.secrets == self.secrets {
             return true;
         }
         self.told.clone_from(&reading.problems);
+        self.secrets.clone_from(&reading.secrets);
         (self.deliver)(reading)
     }
 

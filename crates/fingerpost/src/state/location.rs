@@ -21,7 +21,8 @@ fn location(state: Option<OsString>, home: Option<OsString>, clusters: &[Cluster
     given.or_else(usual).map(|base| base.join("fingerpost").join(key(clusters)))
 }
 
-fn key(clusters: &[ClusterFolders]) -> String {
+/// A short text that differs between sets of folders.
+pub(crate) fn key(clusters: &[ClusterFolders]) -> String {
     let mut context = Context::new(&SHA256);
     for cluster in clusters {
         for folder in &cluster.folders {

@@ -12,6 +12,8 @@ use crate::golden::matches;
 #[case("explain", &["explain", "--help"])]
 #[case("check", &["check", "--help"])]
 #[case("crds", &["crds", "--help"])]
+#[case("import", &["import", "--help"])]
+#[case("provider", &["provider", "--help"])]
 fn help_is_as_recorded(#[case] name: &str, #[case] arguments: &[&str]) {
     let run = fingerpost(arguments);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));

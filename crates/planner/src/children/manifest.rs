@@ -1,12 +1,12 @@
 //! The manifests of child objects.
 
 use api::{Kind, Object, Spec};
-use dns::{Name, Rdata, Rtype};
+use dns::{Rdata, Rtype};
 use serde_json::{Value, json};
 
-use super::{ChildRef, gateway_of, label_value};
+use super::{ChildRef, ChildSet, gateway_of, label_value};
 use crate::marks::{CONTROLLER_ANNOTATIONS, CONTROLLER_LABEL, MANAGED_BY, MANAGER, REGION_LABEL};
-use crate::output::{ChildSeed, Claim, Outcome};
+use crate::output::{ChildSeed, Outcome};
 use crate::planner::{Evaluated, Planner};
 use crate::snapshot::Id;
 
@@ -16,7 +16,7 @@ impl Planner {
         let named = |number: &usize| self.child_name(id, object, evaluated, *number) == child.name;
         let number = (0..evaluated.output.children.len()).find(named)?;
         let seed = &evaluated.output.children[number];
-        let claims = self.standing_claims(id, evaluated, seed);
+        let sets = self.child_sets(id, evaluated, seed);
         Some(json!({
             "apiVersion": "externaldns.k8s.io/v1alpha1",
             "kind": "DNSEndpoint",
@@ -27,7 +27,7 @@ impl Planner {
                 "annotations": annotations(seed),
                 "ownerReferences": owners(object, evaluated),
             },
-            "spec": { "endpoints": endpoints(&claims) },
+            "spec": { "endpoints": endpoints(&sets, &evaluated.output.outcome) },
         }))
     }
 
@@ -81,8 +81,11 @@ fn labels(object: &Object, seed: &ChildSeed) -> Value {
     let mut labels = json!({
         MANAGED_BY: MANAGER,
         CONTROLLER_LABEL: value(&seed.controller),
-        REGION_LABEL: value(&seed.region),
     });
+    if seed.is_of_class() {
+        return labels;
+    }
+    labels[REGION_LABEL] = value(&seed.region);
     match &object.spec {
         Spec::Gateway(spec) => {
             labels["router.io/istio-controller"] = value(&spec.controller);
@@ -101,23 +104,52 @@ fn annotations(seed: &ChildSeed) -> Value {
     CONTROLLER_ANNOTATIONS.iter().map(|key| ((*key).to_owned(), json!(seed.controller))).collect()
 }
 
-fn endpoints(claims: &[&Claim]) -> Vec<Value> {
-    let mut sorted: Vec<_> = claims.iter().collect();
-    sorted.sort_by_key(|claim| (&claim.name, claim.rtype));
-    let endpoint = |claim: &&&Claim| {
-        json!({
-            "dnsName": claim.name.undotted(),
-            "recordType": claim.rtype.to_string(),
-            "targets": claim.data.iter().map(target).collect::<Vec<_>>(),
-        })
+fn endpoints(sets: &[ChildSet<'_>], outcome: &Outcome) -> Vec<Value> {
+    let mut sorted: Vec<_> = sets.iter().collect();
+    sorted.sort_by_key(|set| (&set.claim.name, set.claim.rtype));
+    let settings: Vec<Value> = match outcome {
+        Outcome::DnsRecord(outcome) => {
+            let settings = outcome.properties.iter();
+            settings.map(|(name, value)| json!({ "name": name, "value": value })).collect()
+        }
+        _ => Vec::new(),
+    };
+    let endpoint = |set: &&ChildSet<'_>| {
+        let mut endpoint = json!({
+            "dnsName": set.claim.name.undotted(),
+            "recordType": set.claim.rtype.to_string(),
+            "targets": set.data.iter().map(target).collect::<Vec<_>>(),
+        });
+        if let Some(ttl) = set.ttl {
+            endpoint["recordTTL"] = json!(ttl);
+        }
+        if !settings.is_empty() {
+            endpoint["providerSpecific"] = json!(settings);
+        }
+        endpoint
     };
     sorted.iter().map(endpoint).collect()
 }
 
-/// A target as ExternalDNS wants it: without the final dot.
+/// A target as ExternalDNS wants it: text as it is, and names without the final dot, but for SRV.
 fn target(data: &Rdata) -> String {
+    let text = data.to_string();
     match data.rtype() {
-        Rtype::CNAME => data.target().as_ref().map_or_else(|| data.to_string(), Name::undotted),
-        _ => data.to_string(),
+        Rtype::TXT => plain_text(data),
+        Rtype::CNAME | Rtype::NS | Rtype::PTR | Rtype::MX if text.len() > 1 => {
+            text.strip_suffix('.').map(str::to_owned).unwrap_or(text)
+        }
+        _ => text,
     }
+}
+
+/// The strings of a TXT record as one text.
+fn plain_text(data: &Rdata) -> String {
+    let (mut text, mut rest) = (Vec::new(), data.wire());
+    while let Some((length, after)) = rest.split_first() {
+        let (string, after) = after.split_at(usize::from(*length).min(after.len()));
+        text.extend_from_slice(string);
+        rest = after;
+    }
+    String::from_utf8_lossy(&text).into_owned()
 }

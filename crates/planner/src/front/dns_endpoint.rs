@@ -55,7 +55,13 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &DNSEndpointSpec)
 /// Whether an object is a child of ours that comes back to us: the plan already has what it says.
 pub fn is_own_child(object: &Object) -> bool {
     let managed = object.meta.labels.get(MANAGED_BY).is_some_and(|manager| manager == MANAGER);
-    managed && object.meta.owners.iter().any(|owner| owner.api_version.starts_with("routing.router.io/"))
+    managed && object.meta.owners.iter().any(|owner| is_child_owner(&owner.api_version))
+}
+
+/// Whether objects of this group and version have children of ours.
+pub fn is_child_owner(api_version: &str) -> bool {
+    let groups = ["routing.router.io/", "dns.homelab.mortenolsen.pro/", "kubi.zone/"];
+    groups.iter().any(|group| api_version.starts_with(group))
 }
 
 /// Where an endpoint goes: to its controller's place, or everywhere when it names none.

@@ -124,7 +124,7 @@ fn add_claims(
                 shared: false,
             });
         }
-        let embedded = view.is_embedded(&controller.place);
+        let delivery = view.delivery(&controller.place);
         let (controller, region) = (controller.name.clone(), controller.region.clone());
         output.children.push(ChildSeed {
             controller,
@@ -132,7 +132,7 @@ fn add_claims(
             gateway: Some(gateway.clone()),
             first,
             count: sets.len() as u16,
-            embedded,
+            delivery,
         });
     }
 }

@@ -6,8 +6,9 @@ use api::Object;
 use api::kubizone::RecordSpec;
 use dns::{Name, NameError, Rdata, RdataError, Rtype};
 
+use crate::backing::Backing;
 use crate::front::zone::{ParentZone, reference_text, referenced};
-use crate::output::{Claim, Outcome, Output};
+use crate::output::{ChildSeed, Claim, Outcome, Output};
 use crate::place::Scope;
 use crate::rank::Rank;
 use crate::view::View;
@@ -19,8 +20,8 @@ pub(crate) struct RecordOutcome {
     pub(crate) state: RecordState,
     pub(crate) fqdn: Option<Name>,
     pub(crate) parent: Option<ParentZone>,
-    /// The class that has to confirm it, where that is not our own server.
-    pub(crate) unconfirmed: Option<Arc<str>>,
+    /// The class that has to confirm it, and what stands behind that; none where nobody has to.
+    pub(crate) class: Option<(Arc<str>, Option<Backing>)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -43,8 +44,7 @@ pub(crate) enum RecordState {
 
 pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &RecordSpec) -> Output {
     let mut output = Output::new(Outcome::Silent);
-    let mut outcome =
-        RecordOutcome { state: RecordState::NoZone, fqdn: None, parent: None, unconfirmed: None };
+    let mut outcome = RecordOutcome { state: RecordState::NoZone, fqdn: None, parent: None, class: None };
     let adopted = adopt(view, object, spec, &mut outcome.fqdn);
     outcome.state = match adopted {
         Err(state) => state,
@@ -53,7 +53,8 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &RecordSpec) -> O
             Err(error) => RecordState::BadData(error),
             Ok(data) => {
                 outcome.parent = Some(ParentZone::of(zone));
-                outcome.unconfirmed = unconfirmed(view, zone);
+                outcome.class = confirming_class(view, zone);
+                output.children.extend(child(&outcome));
                 output.claims.push(claim(view, spec, zone, &name, data));
                 occluding(view, zone, &name, rtype).map_or(RecordState::Adopted, RecordState::Occluded)
             }
@@ -63,10 +64,17 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &RecordSpec) -> O
     output
 }
 
-fn unconfirmed(view: &View<'_>, zone: &Zone) -> Option<Arc<str>> {
-    match &zone.scope {
-        Scope::At(place) => (!view.is_embedded(place)).then(|| place.name().clone()),
-        Scope::Everywhere => None,
+fn confirming_class(view: &View<'_>, zone: &Zone) -> Option<(Arc<str>, Option<Backing>)> {
+    let Scope::At(place) = &zone.scope else { return None };
+    let backing = view.backing(place);
+    (backing != Some(Backing::Embedded)).then(|| (place.name().clone(), backing))
+}
+
+/// The DNSEndpoint of a record whose zone is an ExternalDNS's.
+fn child(outcome: &RecordOutcome) -> Option<ChildSeed> {
+    match &outcome.class {
+        Some((_, Some(Backing::ExternalDNS(controller)))) => Some(ChildSeed::of_class(controller)),
+        _ => None,
     }
 }
 

@@ -136,8 +136,8 @@ fn add_claims(
             scope,
             shared: false,
         });
-        let embedded = view.is_embedded(&controller.place);
+        let delivery = view.delivery(&controller.place);
         let (controller, region) = (controller.name.clone(), controller.region.clone());
-        output.children.push(ChildSeed { controller, region, gateway: None, first, count: 1, embedded });
+        output.children.push(ChildSeed { controller, region, gateway: None, first, count: 1, delivery });
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::kubizone::{ZoneRef, ZoneSpec};
-use api::{Kind, Object, Spec};
+use api::{Kind, Object, Published, Spec};
 use dns::Name;
 
 use crate::output::{Outcome, Output};
@@ -106,10 +106,11 @@ pub(crate) fn candidate(
         ttl: Some(spec.ttl),
         permissions: Some(Permissions::new(&object.meta.namespace, &spec.delegations, origin)),
     };
-    Some(Candidate::of_object(
-        zone,
-        Authority::of_object(spec, origin, object.published.as_deref().copied()).ok()?,
-    ))
+    let published = match object.published.as_deref() {
+        Some(Published::Serial(serial)) => Some(*serial),
+        _ => None,
+    };
+    Some(Candidate::of_object(zone, Authority::of_object(spec, origin, published).ok()?))
 }
 
 pub(crate) fn evaluate(view: &View<'_>, id: Id, object: &Object, spec: &ZoneSpec) -> Output {

@@ -2,6 +2,9 @@
 
 use api::Spec;
 
+use super::dnsclass::handed_over;
+use super::fate::{Fate, failed, foreign};
+use crate::backing::Backing;
 use crate::front::record::{RecordOutcome, RecordState};
 use crate::front::zone::ZoneOutcome;
 use crate::note::Note;
@@ -74,12 +77,12 @@ fn delegated(outcome: &ZoneOutcome) -> Option<Note> {
     Some(Note::lacking("Delegated", "NotDelegated", message))
 }
 
-pub(crate) fn record(planner: &Planner, id: Id, outcome: &RecordOutcome) -> Vec<Note> {
+pub(crate) fn record(planner: &Planner, id: Id, entry: &Entry, outcome: &RecordOutcome) -> Vec<Note> {
     let name = outcome.fqdn.as_ref().map(dns::Name::undotted).unwrap_or_default();
     match &outcome.state {
         RecordState::Adopted => match planner.conflict(id) {
             Some(message) => Note::stalled("NameConflict", message),
-            None => vec![adopted(outcome)],
+            None => adopted(planner, id, entry, outcome),
         },
         RecordState::Occluded(zone) => {
             let message =
@@ -127,12 +130,31 @@ fn record_type(planner: &Planner, id: Id) -> &str {
     }
 }
 
-fn adopted(outcome: &RecordOutcome) -> Note {
+fn adopted(planner: &Planner, id: Id, entry: &Entry, outcome: &RecordOutcome) -> Vec<Note> {
     let parent = outcome.parent.as_ref();
     let zone = parent.map(|zone| format!("{}/{}", zone.namespace, zone.name)).unwrap_or_default();
-    if let Some(class) = &outcome.unconfirmed {
-        let message = format!("adopted by Zone {zone}; DNSClass {class} has not confirmed it yet");
-        return Note::unknown("Ready", "Pending", message);
+    match &outcome.class {
+        None => vec![Note::ready("Adopted", format!("adopted by Zone {zone}"))],
+        Some((_, Some(Backing::ExternalDNS(_)))) => handed_over(planner, id),
+        Some((class, _)) => delivered(planner, id, entry, &zone, class),
     }
-    Note::ready("Adopted", format!("adopted by Zone {zone}"))
+}
+
+/// What the provider of the zone's class says decides.
+fn delivered(planner: &Planner, id: Id, entry: &Entry, zone: &str, class: &str) -> Vec<Note> {
+    let claim = planner.evaluated(id).and_then(|one| one.output.claims.first());
+    let Some(claim) = claim else { return Vec::new() };
+    let pending = || {
+        let message = format!("adopted by Zone {zone}; DNSClass {class} has not confirmed it yet");
+        Note::unknown("Ready", "Pending", message)
+    };
+    match planner.fate(claim) {
+        Fate::Stands => {
+            vec![Note::ready("Adopted", format!("adopted by Zone {zone} and stands at DNSClass {class}"))]
+        }
+        Fate::Failed(trouble) => failed(class, trouble),
+        Fate::Foreign(owner, _) => Note::stalled("NameConflict", foreign(class, claim, owner)),
+        Fate::Pending => vec![pending()],
+        Fate::Untold => vec![planner.published_delivery(entry, "Ready").unwrap_or_else(pending)],
+    }
 }

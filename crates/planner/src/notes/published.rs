@@ -7,10 +7,11 @@ use api::foreign::{DeliveredRecord, Delivery};
 use api::{Object, Spec};
 use dns::{Name, Rdata, Rtype};
 
+use super::fate::{Fate, foreign};
 use crate::facts::Index;
 use crate::input::ClusterId;
 use crate::note::Note;
-use crate::output::{ChildSeed, Claim};
+use crate::output::{ChildSeed, Claim, SeedDelivery};
 use crate::place::{Place, Scope};
 use crate::planner::Planner;
 use crate::snapshot::Id;
@@ -27,17 +28,31 @@ struct Deliverers<'a> {
     controllers: Vec<String>,
     /// What those have been given; a record that two of them have is in it twice.
     claims: Vec<&'a Claim>,
+    /// What we write to providers ourselves, with the class.
+    provided: Vec<(&'a str, &'a Claim)>,
 }
 
 /// What is known of the records' publication; nothing where there are none.
 pub(super) fn published(planner: &Planner, id: Id) -> Option<Note> {
-    let Deliverers { classes, controllers, claims } = deliverers(planner, id)?;
-    if controllers.is_empty() {
+    let Deliverers { classes, mut controllers, claims, provided } = deliverers(planner, id)?;
+    if controllers.is_empty() && provided.is_empty() {
         let served = format!("answered by our own server, class {}", classes.join(", "));
         return (!classes.is_empty()).then(|| Note::fact("Published", "Programmed", served));
     }
+    let cluster = planner.evaluated(id)?.rank.cluster;
+    let fates: Vec<Fate<'_>> = provided.iter().map(|(_, claim)| planner.fate(claim)).collect();
+    if fates.contains(&Fate::Untold)
+        && let Some(again) = planner.published_delivery(planner.snapshot.entry(id)?, "Published")
+    {
+        return Some(again);
+    }
+    let said = if claims.is_empty() { Delivery::Programmed } else { delivery(planner, cluster, &claims) };
+    let mut provided_by: Vec<String> =
+        provided.iter().map(|(class, _)| format!("DNSClass {class}")).collect();
+    provided_by.dedup();
+    controllers.extend(provided_by);
     let controllers = controllers.join(", ");
-    Some(match delivery(planner, planner.evaluated(id)?.rank.cluster, &claims) {
+    Some(match together(said, &provided, &fates) {
         Delivery::Programmed => Note::fact("Published", "Programmed", format!("programmed by {controllers}")),
         Delivery::Failed(message) => Note::lacking("Published", "Failed", message),
         Delivery::Accepted => {
@@ -52,6 +67,10 @@ fn deliverers(planner: &Planner, id: Id) -> Option<Deliverers<'_>> {
     for seed in &evaluated.output.children {
         let claims = planner.standing_claims(id, evaluated, seed);
         let Some(first) = claims.first() else { continue };
+        if let (SeedDelivery::Provider, Scope::At(Place::Class(class))) = (seed.delivery, &first.scope) {
+            deliverers.provided.extend(claims.into_iter().map(|claim| (&**class, claim)));
+            continue;
+        }
         match own_class(planner, evaluated.rank.cluster, seed, first) {
             Some(Ok(class)) => deliverers.classes.push(class.to_string()),
             Some(Err(class)) => {
@@ -68,6 +87,23 @@ fn deliverers(planner: &Planner, id: Id) -> Option<Deliverers<'_>> {
     Some(deliverers)
 }
 
+/// What the providers say together with those who pick DNSEndpoints up.
+fn together(said: Delivery, provided: &[(&str, &Claim)], fates: &[Fate<'_>]) -> Delivery {
+    let bad = provided.iter().zip(fates).find_map(|((class, claim), fate)| match fate {
+        Fate::Failed(trouble) => Some(format!("DNSClass {class}: {}", trouble.message)),
+        Fate::Foreign(owner, _) => Some(foreign(class, claim, *owner)),
+        _ => None,
+    });
+    match (said, bad) {
+        (said @ Delivery::Failed(_), _) => said,
+        (_, Some(bad)) => Delivery::Failed(bad.into()),
+        (Delivery::Programmed, None) if fates.iter().all(|fate| *fate == Fate::Stands) => {
+            Delivery::Programmed
+        }
+        _ => Delivery::Accepted,
+    }
+}
+
 /// The class of our own server that answers a claim; as an error, where that class has no view.
 fn own_class<'a>(
     planner: &Planner,
@@ -76,7 +112,7 @@ fn own_class<'a>(
     claim: &'a Claim,
 ) -> Option<Result<&'a str, &'a str>> {
     match &claim.scope {
-        Scope::At(Place::Class(class)) if seed.embedded => {
+        Scope::At(Place::Class(class)) if seed.delivery == SeedDelivery::Embedded => {
             let is_served = planner.holder_of_view(cluster, class).is_none();
             Some(if is_served { Ok(class) } else { Err(class) })
         }
@@ -89,7 +125,8 @@ fn own_class<'a>(
 fn delivery(planner: &Planner, cluster: ClusterId, claims: &[&Claim]) -> Delivery {
     let mut wanted: BTreeMap<(&Name, Rtype), (usize, &[Rdata])> = BTreeMap::new();
     for claim in claims {
-        wanted.entry((&claim.name, claim.rtype)).or_insert((0, &claim.data)).0 += 1;
+        let data = planner.set_data(claim).unwrap_or(&claim.data);
+        wanted.entry((&claim.name, claim.rtype)).or_insert((0, data)).0 += 1;
     }
     let mut all_programmed = true;
     for ((name, rtype), (count, data)) in wanted {
@@ -102,6 +139,16 @@ fn delivery(planner: &Planner, cluster: ClusterId, claims: &[&Claim]) -> Deliver
         all_programmed &= programmed >= count;
     }
     if all_programmed { Delivery::Programmed } else { Delivery::Accepted }
+}
+
+impl Planner {
+    /// The data of the record set that a claim of a class is part of.
+    fn set_data(&self, claim: &Claim) -> Option<&[Rdata]> {
+        claim.scope.class()?;
+        let node = self.zone_state(&claim.zone)?.nodes.get(&claim.name)?;
+        let set = node.sets.iter().find(|set| set.scope == claim.scope && set.rtype == claim.rtype)?;
+        Some(&set.data)
+    }
 }
 
 /// ExternalDNS's objects that are about exactly this record set.
@@ -122,8 +169,11 @@ fn said_of<'a>(
 }
 
 fn targets(record: &DeliveredRecord, rtype: Rtype) -> Vec<Rdata> {
-    let mut data: Vec<_> =
-        record.targets.iter().filter_map(|target| Rdata::parse(rtype, target, &Name::root()).ok()).collect();
+    let parsed = |target: &String| match rtype {
+        Rtype::TXT => Some(Rdata::txt(target)),
+        _ => Rdata::parse(rtype, target, &Name::root()).ok(),
+    };
+    let mut data: Vec<_> = record.targets.iter().filter_map(parsed).collect();
     data.sort_unstable();
     data.dedup();
     data

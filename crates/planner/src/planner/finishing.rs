@@ -1,5 +1,7 @@
 //! Last stage: serials, child objects, and the delta.
 
+use std::collections::BTreeSet;
+
 use dns::Name;
 
 use super::{Planner, Work};
@@ -53,6 +55,7 @@ impl Planner {
         for (cluster, name) in std::mem::take(&mut work.delivered) {
             work.statuses.extend(self.claimants(cluster, &name));
         }
+        self.tell_deliveries(&mut work);
         let ids = work.statuses.take();
         work.delta.statuses.extend(ids.into_iter().filter_map(|id| self.reference(id)));
         for id in &work.gone {
@@ -60,6 +63,14 @@ impl Planner {
             self.snapshot.release(*id);
         }
         work.delta
+    }
+
+    /// Tells of names whose delivery changed; those with other content are told of anyway.
+    fn tell_deliveries(&self, work: &mut Work) {
+        let told: BTreeSet<&(Name, Name)> = work.delta.nodes.iter().collect();
+        let named = std::mem::take(&mut work.deliveries).into_iter();
+        let named = named.map(|(zone, name)| (self.zones[zone as usize].origin.clone(), name));
+        work.delta.deliveries = named.filter(|node| !told.contains(node)).collect();
     }
 
     /// The objects of a cluster that want a name, in whichever zone.

@@ -20,21 +20,21 @@ use crate::zone_table::{Candidate, Source, Standing, Zone};
 impl Planner {
     /// Works out where zones stand, before anybody looks for them.
     pub(super) fn place_zones(&mut self, work: &mut Work) {
-        let facts = std::mem::take(&mut work.touched.facts);
+        let touched = std::mem::take(&mut work.touched);
+        let facts = touched.facts;
         let mut standing: BTreeSet<Id> = BTreeSet::new();
         for fact in &facts {
-            work.views |=
-                matches!(fact, Fact::Identity(_) | Fact::Controllers(_) | Fact::List(Index::Classes));
             if let Fact::List(Index::Delivered(cluster, name, _)) = fact {
                 work.delivered.push((*cluster, name.clone()));
             }
             self.dirty(fact, &mut standing, work);
         }
         let mut origins = BTreeSet::new();
-        for id in work.touched.ids.iter().chain(&work.touched.removed) {
+        for id in touched.ids.iter().chain(&touched.removed) {
             if self.may_stand(*id) {
                 standing.insert(*id);
             }
+            self.imply(*id, work);
             work.objects.insert(*id);
             work.statuses.insert(*id);
             work.children.insert(*id);
@@ -53,6 +53,7 @@ impl Planner {
                 origins.extend(self.table.set(Source::Identity(cluster), candidate));
             }
         }
+        self.place_domains(&mut origins, work);
         for origin in origins {
             self.take_holder(origin, work);
         }
@@ -136,9 +137,18 @@ impl Planner {
     fn is_declared_around(&self, name: &Name) -> bool {
         let is_declared = |origin: Name| {
             let holder = self.table.holder(&origin);
-            holder.is_some_and(|holder| !matches!(holder.zone.source, Source::Identity(_)))
+            holder.is_some_and(|holder| matches!(holder.zone.source, Source::Object(_) | Source::File(..)))
         };
         name.suffixes().any(is_declared)
+    }
+
+    /// Whether a zone holds a name that no DNSRecord implies.
+    pub(super) fn is_held_around(&self, name: &Name) -> bool {
+        let is_held = |origin: Name| {
+            let holder = self.table.holder(&origin);
+            holder.is_some_and(|holder| !matches!(holder.zone.source, Source::Domain(_)))
+        };
+        name.suffixes().any(is_held)
     }
 
     /// Lets a zone know who holds its origin now.
@@ -171,11 +181,15 @@ impl Planner {
         }
         if seen_changed {
             work.objects.extend(self.ledger.readers_below(&origin).map(Reader::id));
+            work.statuses.extend(self.delivering.owing_below(&origin));
         }
     }
 
     pub(super) fn refresh_views(&mut self, work: &mut Work) {
-        if !work.views {
+        let decides = |fact: &Fact| {
+            matches!(fact, Fact::Identity(_) | Fact::Controllers(_) | Fact::List(Index::Classes))
+        };
+        if !work.touched.facts.iter().any(decides) {
             return;
         }
         let now = Views::of(&self.snapshot, self.clusters.len(), &self.setting);
@@ -183,6 +197,7 @@ impl Planner {
         work.delta.views = before.shown != self.views.shown;
         if before.places != self.views.places {
             work.nodes.extend(self.mixed.iter().cloned());
+            work.all_domains = true;
         }
         self.tell_of_conflicts(&before, work);
     }

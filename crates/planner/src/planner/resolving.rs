@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::{LostClaim, Planner, Work};
 use crate::delta::RecordChange;
-use crate::output::Claim;
+use crate::output::{ChildSeed, Claim};
 use crate::place::Scope;
 use crate::rank::Rank;
 use crate::resolve::{Contender, Loss, Set, Sets, resolve};
@@ -37,6 +37,7 @@ impl Planner {
 
     fn resolve_node(&mut self, zone: u32, name: &Name, work: &mut Work) {
         work.zones.insert(zone);
+        work.statuses.extend(self.delivering.owing(name));
         // The node is taken out while it is decided, so that the way to it is gone once each way.
         let mut node = std::mem::take(self.zones[zone as usize].nodes.entry(name.clone()).or_default());
         let Decided { sets, losses, is_mixed } = self.decide_node(zone, name, &node);
@@ -48,8 +49,18 @@ impl Planner {
                 work.delegations.insert(zone);
             }
             self.report(zone, name, &before, &node, work);
+            self.remake_children(&node, work);
         }
         self.zones[zone as usize].put_back(name, node);
+    }
+
+    /// What an ExternalDNS is given is whole record sets, which others may be part of.
+    fn remake_children(&self, node: &Node, work: &mut Work) {
+        let is_of_class = |id: &Id| {
+            self.evaluated(*id).is_some_and(|one| one.output.children.iter().any(ChildSeed::is_of_class))
+        };
+        let makers = node.claims.iter().map(|(id, _)| *id).filter(is_of_class);
+        makers.for_each(|id| work.children.insert(id));
     }
 
     fn decide_node(&self, zone: u32, name: &Name, node: &Node) -> Decided {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::{ChangeKind, Delta, Planner};
+use crate::{ChangeKind, Delta, Planner, Scope};
 
 /// Everything that a plan says, part by part.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,6 +13,9 @@ pub(crate) struct Dump {
     nodes: BTreeMap<String, String>,
     children: BTreeMap<String, String>,
     statuses: BTreeMap<String, String>,
+    classes: String,
+    /// What each provider class is to hold, by class, zone and name.
+    wanted: BTreeMap<String, String>,
     files: String,
     /// No delta tells of these: who follows the nodes can count them.
     counts: String,
@@ -22,6 +25,10 @@ pub(crate) fn dump(planner: &Planner) -> Dump {
     let mut dump = Dump { views: format!("{:?}", planner.views()), ..Dump::default() };
     dump.files = format!("{:?}", planner.file_notes());
     dump.counts = counts(planner);
+    dump.classes = classes(planner);
+    for (class, _) in planner.provider_classes() {
+        dump.want(planner, &class);
+    }
     for zone in planner.zones() {
         dump.zones.insert(zone.origin.to_string(), zone_text(planner, &zone.origin));
         for name in planner.nodes(&zone.origin) {
@@ -55,13 +62,61 @@ fn zone_text(planner: &Planner, origin: &dns::Name) -> String {
     format!("{:?} {:?} {:?} {:?} {}", zone.soa, base, zone.scope, zone.unavailable, zone.source)
 }
 
+/// The provider classes, as far as their provider hears of it.
+fn classes(planner: &Planner) -> String {
+    let classes = planner.provider_classes().into_iter();
+    classes.map(|(name, class)| format!("{name} {:?} {:?}; ", class.spec, class.meta.annotations)).collect()
+}
+
 /// How many entries each zone has, and their hash.
-pub(crate) fn counts(planner: &Planner) -> String {
+fn counts(planner: &Planner) -> String {
     let zones = planner.zones().into_iter();
     zones.map(|zone| format!("{} {} {:x}; ", zone.origin, zone.entry_count, zone.hash)).collect()
 }
 
+/// The same, of the zones that our own servers answer.
+pub(crate) fn served_counts(planner: &Planner) -> String {
+    let is_served = |zone: &crate::ZoneInfo| match &zone.scope {
+        Scope::Everywhere => true,
+        Scope::At(place) => planner.views.places.contains(place),
+    };
+    let zones = planner.zones().into_iter().filter(is_served);
+    zones.map(|zone| format!("{} {} {:x}; ", zone.origin, zone.entry_count, zone.hash)).collect()
+}
+
 impl Dump {
+    fn want(&mut self, planner: &Planner, class: &str) {
+        for (zone, name) in planner.delivery_nodes(class) {
+            self.want_at(planner, class, &zone, &name);
+        }
+    }
+
+    fn want_at(&mut self, planner: &Planner, class: &str, zone: &dns::Name, name: &dns::Name) {
+        let key = format!("{class} {zone} {name}");
+        match planner.wanted(class, zone, name) {
+            none if none.is_empty() => drop(self.wanted.remove(&key)),
+            some => drop(self.wanted.insert(key, format!("{some:?}"))),
+        }
+    }
+
+    /// Follows what providers are to hold: a class that comes is told everything, others what moved.
+    fn follow_wanted(&mut self, planner: &Planner, delta: &Delta) {
+        if !delta.classes.is_empty() {
+            self.classes = classes(planner);
+        }
+        for class in &delta.classes {
+            self.wanted.retain(|key, _| !key.starts_with(&format!("{class} ")));
+        }
+        for (class, _) in planner.provider_classes() {
+            if delta.classes.contains(&class) {
+                self.want(planner, &class);
+            }
+            for (zone, name) in delta.nodes.iter().chain(&delta.deliveries) {
+                self.want_at(planner, &class, zone, name);
+            }
+        }
+    }
+
     /// Follows a plan by its deltas alone, as a back-end does.
     pub(crate) fn follow(&mut self, planner: &Planner, delta: &Delta) {
         if delta.views {
@@ -95,6 +150,7 @@ impl Dump {
             }
         }
         self.follow_statuses(planner, delta);
+        self.follow_wanted(planner, delta);
     }
 
     fn follow_statuses(&mut self, planner: &Planner, delta: &Delta) {
@@ -115,6 +171,7 @@ impl Dump {
             ("views", &self.views, &other.views),
             ("files", &self.files, &other.files),
             ("counts", &self.counts, &other.counts),
+            ("classes", &self.classes, &other.classes),
         ];
         for (what, one, two) in texts {
             if one != two {
@@ -126,6 +183,7 @@ impl Dump {
             ("node", &self.nodes, &other.nodes),
             ("child", &self.children, &other.children),
             ("status", &self.statuses, &other.statuses),
+            ("wanted", &self.wanted, &other.wanted),
         ];
         for (what, one, two) in parts {
             let keys: std::collections::BTreeSet<_> = one.keys().chain(two.keys()).collect();

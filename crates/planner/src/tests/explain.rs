@@ -34,6 +34,8 @@ fn world() -> Planner {
     let cluster = "cluster.router.io/v1alpha1";
     let routing = "routing.router.io/v1alpha1";
     let zones = "kubi.zone/v1alpha1";
+    let classes = "dns.homelab.mortenolsen.pro/v1alpha1";
+    let in_class = |class: &str, subdomain: &str| json!({ "type": "A", "domain": "example.edu", "subdomain": subdomain, "dnsClassRef": { "name": class }, "values": ["192.0.2.8"] });
     let mut planner = Planner::new(vec!["weu".to_owned()]);
     let mut service = object("v1", "Service", "istio-system", "ingress", json!({ "type": "LoadBalancer" }));
     if let Change::Put(_, object) = &mut service {
@@ -71,6 +73,9 @@ fn world() -> Planner {
             json!({ "mode": "RegionBound", "sourceRegion": "weu", "sourceCluster": "other" }),
         ),
         object(routing, "DNSPolicy", "zoo", "dns", json!({ "mode": "Active" })),
+        object(classes, "DNSClass", "", "cloud", json!({ "server": "http://192.0.2.1:7100" })),
+        object(classes, "DNSRecord", "shop", "web", in_class("cloud", "www")),
+        object(classes, "DNSRecord", "shop", "stray", in_class("nowhere", "stray")),
         route("shop", "api", "api", "edge"),
         route("zoo", "api", "api", "edge"),
         route("shop", "lost", "lost", "nowhere"),
@@ -115,6 +120,7 @@ fn short(actors: &[Actor]) -> Vec<String> {
 #[case::a_route("api-ns-p-prod-shop.example.org", "ServiceRoute shop/api ReconciliationSucceeded")]
 #[case::a_gateway("aks01-weu-pub.example.org", "Gateway istio-system/edge GatewayCreated")]
 #[case::a_record("www.example.net", "Record dns/www Adopted")]
+#[case::a_dns_record("www.example.edu", "DNSRecord shop/web Pending")]
 fn an_answer_names_its_maker(#[case] name: &str, #[case] maker: &str) {
     assert_eq!(short(&story(name).makers), [maker]);
 }
@@ -124,6 +130,7 @@ fn an_answer_names_its_maker(#[case] name: &str, #[case] maker: &str) {
 #[case::inactive_policy("blog-ns-p-prod-shop.example.org", "ServiceRoute blog/blog DNSPolicyInactive")]
 #[case::no_address("aks01-weu-dark.example.org", "Gateway istio-system/dark NoServiceRoutes")]
 #[case::not_delegated("evil.example.net", "Record other/evil NotDelegated")]
+#[case::no_class("stray.example.edu", "DNSRecord shop/stray DNSClassNotFound")]
 #[case::no_zone("a.example.com", "DNSEndpoint x/outside NoZone")]
 fn a_missing_answer_names_the_object_to_change(#[case] name: &str, #[case] missing: &str) {
     let story = story(name);
@@ -152,6 +159,9 @@ fn the_way_names_every_object_that_took_part() {
             "Gateway istio-system/edge: targetPostfix pub, controller ingress",
         ]
     );
+    let record = &story("www.example.edu").makers[0];
+    assert_eq!(record.way, ["DNSClass cloud: webhook server http://192.0.2.1:7100"]);
+    assert_eq!(record.records, ["A 192.0.2.8 in cloud, ttl 300"]);
     let gateway = &story("aks01-weu-pub.example.org").makers[0];
     assert_eq!(gateway.way[1], "Service istio-system/ingress: the load balancer of controller ingress");
     let dark = &story("aks01-weu-dark.example.org").missing[0];

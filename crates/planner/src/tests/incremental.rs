@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::dump::{Dump, counts, dump};
+use super::dump::{Dump, dump, served_counts};
 use super::world::{Model, Step};
 use crate::{Change, Planner, Setting};
 
@@ -41,11 +41,17 @@ fn check(setting: &Setting, batches: &[Vec<Step>]) -> Result<(), TestCaseError> 
     let mut fresh = planner(setting);
     let serials = running.serials().into_iter().map(|(origin, saved)| Change::Serial(origin, saved));
     let lease = batches.last().map(|batch| leads(batch));
-    fresh.apply(lease.into_iter().chain(serials).chain(model.everything()).collect());
+    let memory = running.remembered().into_iter();
+    let memory = memory.map(|(cluster, object, memory)| Change::Remembered(cluster, object, memory));
+    fresh.apply(lease.into_iter().chain(serials).chain(memory).chain(model.everything()).collect());
     if matches!(setting, Setting::Server { .. }) {
         let mut operator = planner(&Setting::Operator);
         operator.apply(model.everything());
-        prop_assert_eq!(counts(&operator), counts(&running), "an operator and a server have other hashes");
+        prop_assert_eq!(
+            served_counts(&operator),
+            served_counts(&running),
+            "an operator and a server have other hashes"
+        );
     }
     same("the running plan and the plan from nothing", &dump(&running), &dump(&fresh))?;
     same("the plan as followed by deltas and as it stands", &followed, &dump(&running))

@@ -4,11 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::{Kind, Object, Problem};
-use dns::{Name, PackedZone, read_zone};
+use dns::{Name, PackedZone, Rdata, RecordSet, Rtype, read_zone};
 use serde_json::{Value, json};
 
 use crate::facts::ObjectKey;
-use crate::{Change, ChildRef, ClusterId, FileNote, ObjectRef, Planner};
+use crate::marks::FINALIZER;
+use crate::{
+    Change, ChildRef, ClassHealth, ClusterId, Delivered, DeliveryResult, FileNote, ObjectRef, Planner,
+    Trouble, Written, set_hash,
+};
+
+/// The kinds, zone files, and what providers say.
+const KINDS_AND_MORE: u8 = 14;
 
 /// One thing that happens, by numbers that shrink well.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +34,10 @@ pub(crate) struct Model {
     trouble: BTreeMap<ObjectKey, Change>,
     files: BTreeMap<(ClusterId, Arc<str>), FileHistory>,
     failures: BTreeMap<ChildRef, String>,
+    /// What providers said last.
+    told: BTreeMap<(Arc<str>, Name, Name, Rtype), Delivered>,
+    health: BTreeMap<Arc<str>, Change>,
+    held: BTreeMap<Arc<str>, Change>,
 }
 
 /// A file's last good content and what is wrong with it now.
@@ -34,15 +45,18 @@ type FileHistory = (Option<Change>, Option<Change>);
 
 impl Model {
     pub(crate) fn new(clusters: u8) -> Model {
-        let (valid, trouble, files, failures) = Default::default();
-        Model { clusters, valid, trouble, files, failures }
+        let (valid, trouble, files, failures, told) = Default::default();
+        let (health, held) = Default::default();
+        Model { clusters, valid, trouble, files, failures, told, health, held }
     }
 
     /// Takes a step and gives the change that a source would report.
     pub(crate) fn step(&mut self, step: Step) -> Change {
         let cluster = ClusterId(u16::from(step.cluster % self.clusters));
-        if step.kind % 12 == 11 {
-            return self.file_step(cluster, step);
+        match step.kind % KINDS_AND_MORE {
+            12 => return self.file_step(cluster, step),
+            13 => return self.delivery_step(step),
+            _ => {}
         }
         let manifest = manifest(step);
         let kind = kind_of(step);
@@ -78,11 +92,46 @@ impl Model {
                     self.valid.insert(key.clone(), object);
                     self.trouble.remove(&key);
                 } else {
+                    self.delete_in_force(&key, &object);
                     self.trouble.insert(key, change.clone());
                 }
                 change
             }
         }
+    }
+
+    /// The version in force is being deleted with the newest one, useful or not.
+    fn delete_in_force(&mut self, key: &ObjectKey, newest: &Object) {
+        if let Some(known) = self.valid.get_mut(key).filter(|_| newest.meta.deleting) {
+            let (meta, published) = (newest.meta.clone(), newest.published.clone());
+            *known = Arc::new(Object { meta, spec: known.spec.clone(), published });
+        }
+    }
+
+    /// What a provider would say about some record set, wanted or not, or about itself.
+    fn delivery_step(&mut self, Step { which, shape, what, .. }: Step) -> Change {
+        let class: Arc<str> = pick(&["one", "two", "three"], which).into();
+        if what % 16 == 0 {
+            let result =
+                if shape % 2 == 0 { Ok(()) } else { Err(("ServerError".into(), "it failed".into())) };
+            let change = Change::ClassHealth(class.clone(), ClassHealth { result, at: i64::from(shape) });
+            self.health.insert(class, change.clone());
+            return change;
+        }
+        if what % 16 == 1 {
+            let held = (shape % 2 == 0).then(|| (usize::from(shape), "abc".into()));
+            let change = Change::ClassHeld(class.clone(), held);
+            self.held.insert(class, change.clone());
+            return change;
+        }
+        let told = told(class, shape, what);
+        let key = (told.class.clone(), told.zone.clone(), told.name.clone(), told.rtype);
+        let since = self.told.get(&key).and_then(|before| since(before, &told));
+        match told.result {
+            DeliveryResult::Absent => drop(self.told.remove(&key)),
+            _ => drop(self.told.insert(key, at_time(told.clone(), since))),
+        }
+        Change::Delivered(told)
     }
 
     /// An object with another identifier has come in the place of the one that we knew.
@@ -142,7 +191,10 @@ impl Model {
         let failures = self.failures.iter();
         let failures =
             failures.map(|(child, failure)| Change::ChildOutcome(child.clone(), Some(failure.clone())));
-        valid.chain(self.trouble.values().cloned()).chain(files).chain(failures).collect()
+        let told = self.told.values().cloned().map(|told| Change::Delivered(without_write(told)));
+        let classes = self.health.values().chain(self.held.values()).cloned();
+        let objects = valid.chain(self.trouble.values().cloned()).chain(files);
+        objects.chain(failures).chain(told).chain(classes).collect()
     }
 }
 
@@ -158,7 +210,7 @@ fn zone_file(shape: u8) -> Arc<PackedZone> {
 }
 
 fn kind_of(step: Step) -> Kind {
-    const KINDS: [Kind; 11] = [
+    const KINDS: [Kind; 12] = [
         Kind::ServiceRoute,
         Kind::Record,
         Kind::Zone,
@@ -170,8 +222,9 @@ fn kind_of(step: Step) -> Kind {
         Kind::DNSEndpoint,
         Kind::DNSClass,
         Kind::ExternalDNSRecord,
+        Kind::DNSRecord,
     ];
-    KINDS[usize::from(step.kind % 12).min(10)]
+    KINDS[usize::from(step.kind % KINDS_AND_MORE).min(11)]
 }
 
 fn pick<'a>(from: &[&'a str], number: u8) -> &'a str {
@@ -247,6 +300,20 @@ fn manifest(step: Step) -> Value {
         }
         Kind::Zone => zone_spec(shape),
         Kind::Record => record_spec(shape),
+        Kind::DNSRecord => {
+            if shape % 3 != 0 {
+                metadata["finalizers"] = json!([FINALIZER]);
+            }
+            if shape % 8 == 7 {
+                metadata["deletionTimestamp"] = json!("2026-01-02T00:00:00Z");
+            }
+            metadata["annotations"] = match shape / 8 % 6 {
+                0 => json!({ "provider.fingerpost.dev/proxied": "true" }),
+                1 => json!({ "fingerpost.dev/orphan": "true" }),
+                _ => json!({}),
+            };
+            dns_record_spec(shape.wrapping_mul(7))
+        }
         Kind::DNSEndpoint => {
             // A name that a route's child would have: the route's gets a hash.
             metadata["name"] = json!(pick(&["one-dns-weu", "two-dns-neu", "three"], which / 2));
@@ -261,9 +328,14 @@ fn manifest(step: Step) -> Value {
         }
         _ => {
             metadata = json!({ "name": name });
-            match shape % 3 {
+            match shape % 7 {
                 0 => json!({ "embedded": {} }),
                 1 => json!({ "embedded": { "clients": ["192.0.2.0/24"] }, "defaultTTL": 77 }),
+                2 => json!({ "server": "http://192.0.2.1:7100", "zones": ["example.org"] }),
+                3 => json!({ "externalDNS": { "controller": "dns-x" } }),
+                4 => {
+                    json!({ "powerdns": { "url": "http://192.0.2.1", "apiKeySecretRef": { "name": "k", "key": "k" } } })
+                }
                 _ => json!({ "server": "http://192.0.2.1:7100" }),
             }
         }
@@ -277,7 +349,98 @@ fn manifest(step: Step) -> Value {
     if kind == Kind::Zone && shape.is_multiple_of(3) {
         manifest["status"] = json!({ "serial": 2026010100 + u32::from(shape), "hash": "00000000000000ff" });
     }
+    if kind == Kind::DNSRecord && shape % 4 != 1 {
+        manifest["status"] = json!({
+            "observedGeneration": shape / 16,
+            "owed": [identity(shape / 3)], "applied": identity(shape / 2),
+            "conditions": [{ "type": "Ready", "status": "False", "observedGeneration": shape / 16, "reason": "ServerError",
+                "message": "as it was", "lastTransitionTime": "2026-01-01T00:00:00Z" }],
+        });
+    }
     manifest
+}
+
+fn dns_record_spec(shape: u8) -> Value {
+    let mut spec = identity(shape);
+    let class = spec["class"].take();
+    let fields = spec.as_object_mut().unwrap();
+    fields.remove("class");
+    fields.insert("dnsClassRef".to_owned(), json!({ "name": class }));
+    let values = match fields["type"].as_str() {
+        Some("A") => pick(&["192.0.2.1", "192.0.2.2", "nonsense"], shape / 4),
+        _ => "host.example.net",
+    };
+    fields.insert("values".to_owned(), json!([values]));
+    spec
+}
+
+/// What a DNSRecord may want, or have stood under.
+fn identity(shape: u8) -> Value {
+    let (domain, subdomain) = match shape % 6 {
+        0 => ("example.org", "www"),
+        1 => ("example.net", "www"),
+        2 => ("team.example.org", "www"),
+        3 => ("example.org", "www.team"),
+        4 => ("example.net", "@"),
+        _ => ("deep.example.net", "www"),
+    };
+    let (class, rtype) = (pick(&["one", "two", "three"], shape / 6), pick(&["A", "A", "CNAME"], shape / 18));
+    json!({ "type": rtype, "domain": domain, "subdomain": subdomain, "class": class })
+}
+
+fn told(class: Arc<str>, shape: u8, what: u8) -> Delivered {
+    let named = identity(shape);
+    let domain = Name::parse(named["domain"].as_str().unwrap()).unwrap();
+    let name = Name::parse_relative(named["subdomain"].as_str().unwrap(), &domain).unwrap();
+    let rtype: Rtype = named["type"].as_str().unwrap().parse().unwrap();
+    let zone = name.suffixes().nth(usize::from(what) % 2).unwrap_or(domain);
+    let text = if rtype == Rtype::A { "192.0.2.1" } else { "host.example.net." };
+    let data = vec![Rdata::parse(rtype, text, &Name::root()).unwrap()];
+    let ttl = [300, 360, 60][usize::from(shape % 3)];
+    let set = RecordSet::new(name.clone(), rtype, ttl, data);
+    let at = i64::from(shape);
+    let result = match what / 2 % 5 {
+        0 => DeliveryResult::Absent,
+        1 => DeliveryResult::Failed(Trouble {
+            reason: "ServerError".into(),
+            code: "SERVER_ERROR".into(),
+            message: "it failed".into(),
+            at,
+            exhausted: shape.is_multiple_of(2),
+        }),
+        2 => DeliveryResult::Foreign { owner: None, at },
+        _ => DeliveryResult::Stands {
+            hash: set_hash(&set),
+            written: shape.is_multiple_of(2).then_some((Written::Updated, at)),
+        },
+    };
+    Delivered { class, zone, name, rtype, result }
+}
+
+/// As it is told by who has not written it: what was written is remembered.
+fn without_write(mut told: Delivered) -> Delivered {
+    if let DeliveryResult::Stands { written, .. } = &mut told.result {
+        *written = None;
+    }
+    told
+}
+
+/// When what is said again was said first.
+fn since(before: &Delivered, now: &Delivered) -> Option<i64> {
+    let same = at_time(before.clone(), Some(0)).result == at_time(now.clone(), Some(0)).result;
+    match &before.result {
+        DeliveryResult::Failed(Trouble { at, .. }) | DeliveryResult::Foreign { at, .. } if same => Some(*at),
+        _ => None,
+    }
+}
+
+fn at_time(mut told: Delivered, time: Option<i64>) -> Delivered {
+    if let (Some(time), DeliveryResult::Failed(Trouble { at, .. }) | DeliveryResult::Foreign { at, .. }) =
+        (time, &mut told.result)
+    {
+        *at = time;
+    }
+    told
 }
 
 /// A route's record or a gateway's, as they come about most often.

@@ -9,6 +9,8 @@ use api::{Kind, Lookup, Object, Problem};
 use planner::{Change, ChildKind, ChildRef, ClusterId, FileNote, ObjectRef, Planner, SavedSerial, Setting};
 use serde_json::Value;
 
+use crate::provider;
+
 /// The date of a case that names none.
 const TODAY: u32 = 20_260_101;
 
@@ -189,6 +191,10 @@ fn directive(cluster: ClusterId, word: &str, rest: &str) -> Vec<Change> {
             vec![Change::ChildOutcome(endpoint(cluster, child), Some(failure.to_owned()))]
         }
         "applied" => vec![Change::ChildOutcome(endpoint(cluster, rest), None)],
+        "leading" => vec![Change::Leading(rest == "true")],
+        "stands" | "absent" | "not delivered" | "foreign" => vec![provider::delivered(word, rest)],
+        "health" => vec![provider::health(rest)],
+        "held" => vec![provider::held(rest)],
         "today" => vec![Change::Today(rest.parse().unwrap())],
         "serial" => {
             let parts: Vec<_> = rest.split(' ').collect();
@@ -282,7 +288,7 @@ pub(crate) fn outcomes(steps: &[Vec<Change>]) -> Vec<Change> {
 }
 
 fn is_outcome(change: &Change) -> bool {
-    matches!(change, Change::ChildOutcome(..))
+    matches!(change, Change::ChildOutcome(..) | Change::Delivered(_))
 }
 
 fn subject(change: &Change) -> (u16, String) {
@@ -299,6 +305,10 @@ fn subject(change: &Change) -> (u16, String) {
         | Change::DeleteFile(cluster, path) => (cluster.0, format!("file {path}")),
         Change::Serial(origin, _) => (0, format!("serial {origin}")),
         Change::ChildOutcome(child, _) => (child.cluster.0, format!("outcome {child:?}")),
+        Change::Delivered(told) => (0, format!("delivered {} {} {}", told.class, told.name, told.rtype)),
+        Change::ClassHealth(class, _) => (0, format!("health {class}")),
+        Change::ClassHeld(class, _) => (0, format!("held {class}")),
+        Change::Remembered(cluster, one, _) => (cluster.0, format!("memory {} {}", one.namespace, one.name)),
         Change::Leading(_) => (0, "leading".to_owned()),
         Change::Today(_) => (0, "today".to_owned()),
     }

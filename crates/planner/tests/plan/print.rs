@@ -24,6 +24,9 @@ pub(crate) fn plan(planner: &Planner) -> String {
         }
         printed.push((zones, view));
     }
+    for (class, _) in planner.provider_classes() {
+        text += &class_text(planner, &class);
+    }
     for child in planner.children() {
         let manifest = planner.child(&child).expect("a listed child has a manifest");
         let cluster = cluster_text(planner, child.cluster);
@@ -34,6 +37,32 @@ pub(crate) fn plan(planner: &Planner) -> String {
     for (cluster, object) in planner.objects() {
         writeln!(text, "\nstatus {}{}", cluster_text(planner, cluster), object_text(&object)).unwrap();
         status(&mut text, &planner.document_of(cluster, &object).expect("a listed object has a status"));
+    }
+    text
+}
+
+/// What a provider is to hold, what stays there for now, and what may stand there besides.
+fn class_text(planner: &Planner, class: &str) -> String {
+    let mut text = format!("\nclass {class}\n");
+    for (zone, name) in planner.delivery_nodes(class) {
+        for wanted in planner.wanted(class, &zone, &name) {
+            let domain = wanted.domain.map(|domain| format!(" of {domain}")).unwrap_or_default();
+            let properties = match wanted.properties {
+                none if none.is_empty() => String::new(),
+                some => format!(" {some:?}"),
+            };
+            let Some(set) = wanted.set else {
+                writeln!(text, "  {zone}: {name} {} stays as it is", wanted.rtype).unwrap();
+                continue;
+            };
+            for data in set.data.iter() {
+                writeln!(text, "  {zone}: {name} {} {} {data}{domain}{properties}", set.ttl, set.rtype)
+                    .unwrap();
+            }
+        }
+    }
+    for (zone, name, rtype, _) in planner.known(class) {
+        writeln!(text, "  {zone}: {name} {rtype} may stand there").unwrap();
     }
     text
 }

@@ -1,5 +1,7 @@
 //! The fields that record data is made of: to text and back.
 
+use std::collections::BTreeMap;
+
 use dns::{Name, Rtype};
 use domain::utils::{base16, base64};
 
@@ -28,6 +30,8 @@ pub(super) enum Field {
     Base64,
     /// Octets with their number before them, in hexadecimal; a hyphen for none.
     Salt,
+    /// A bitmap of record types, to the end (RFC 4034 section 4.1.2).
+    Types,
     Ipv4,
     Ipv6,
 }
@@ -93,6 +97,7 @@ impl Field {
             Field::Dashed => dashed(rest(wire)),
             Field::Base64 => base64::encode_string(rest(wire)),
             Field::Salt => salt(string(wire)?),
+            Field::Types => types(wire)?,
             Field::Ipv4 => std::net::Ipv4Addr::from(<[u8; 4]>::try_from(take(wire, 4)?).ok()?).to_string(),
             Field::Ipv6 => super::address(take(wire, 16)?)?,
         })
@@ -116,6 +121,7 @@ impl Field {
             Field::Dashed => wire.extend(base16::decode_vec(&next(words)?.replace('-', "")).ok()?),
             Field::Base64 => wire.extend(base64::decode::<Vec<u8>>(&all(words)).ok()?),
             Field::Salt => push_string(wire, &unsalt(next(words)?)?)?,
+            Field::Types => push_types(wire, std::mem::take(words))?,
             Field::Ipv4 => wire.extend(next(words)?.parse::<std::net::Ipv4Addr>().ok()?.octets()),
             Field::Ipv6 => wire.extend(next(words)?.parse::<std::net::Ipv6Addr>().ok()?.octets()),
         }
@@ -157,6 +163,33 @@ fn texts(wire: &mut &[u8]) -> Option<String> {
         words.push(quote(string(wire)?));
     }
     (!words.is_empty()).then(|| words.join(" "))
+}
+
+fn types(wire: &mut &[u8]) -> Option<String> {
+    let mut names = Vec::new();
+    while let Some(window) = wire.first() {
+        take(wire, 1)?;
+        for (at, octet) in (0u16..).zip(string(wire)?) {
+            let set = (0..8u16).filter(|bit| octet & (0x80 >> bit) != 0);
+            names.extend(set.map(|bit| super::type_name(Rtype(u16::from(*window) << 8 | at << 3 | bit))));
+        }
+    }
+    Some(names.join(" "))
+}
+
+fn push_types(wire: &mut Vec<u8>, words: &[&str]) -> Option<()> {
+    let mut windows = BTreeMap::<u8, Vec<u8>>::new();
+    for word in words {
+        let [window, low] = super::rtype(word)?.0.to_be_bytes();
+        let (at, octets) = (usize::from(low >> 3), windows.entry(window).or_default());
+        octets.resize(octets.len().max(at + 1), 0);
+        octets[at] |= 0x80 >> (low & 7);
+    }
+    for (window, octets) in windows {
+        wire.push(window);
+        push_string(wire, &octets)?;
+    }
+    Some(())
 }
 
 fn dashed(octets: &[u8]) -> String {

@@ -92,7 +92,9 @@ fn value(word: &str) -> Option<(u16, Vec<u8>)> {
         0 => items().map(|item| Some(key_number(item)?.to_be_bytes().to_vec())).collect(),
         // Escaped twice; what we print has none, and what others put there is theirs.
         1 if bare.contains('\\') => None,
-        1 => items().map(|item| Some([&[u8::try_from(item.len()).ok()?], item.as_bytes()].concat())).collect(),
+        1 => {
+            items().map(|item| Some([&[u8::try_from(item.len()).ok()?], item.as_bytes()].concat())).collect()
+        }
         3 => Some(vec![bare.parse::<u16>().ok()?.to_be_bytes().to_vec()]),
         4 => items().map(|item| Some(item.parse::<Ipv4Addr>().ok()?.octets().to_vec())).collect(),
         5 => Some(vec![base64::decode(bare).ok()?]),

@@ -209,7 +209,6 @@ async fn a_server_that_takes_batches_gets_one_request_and_tells_of_each_change()
     })
     .await;
     let client = client(&server.url);
-    assert_eq!(client.batch_size(), 1, "nothing is known yet");
     client.health().await.unwrap();
     assert_eq!(client.batch_size(), BATCH_SIZE);
     let mut properties = entry("a.example.com", &["192.0.2.1"]);
@@ -243,6 +242,25 @@ async fn a_batch_extension_that_is_gone_costs_nothing_but_requests() {
     assert_eq!(client.batch_size(), 1);
     let lines = ["GET /health", "POST /records/batch", "POST /records", "POST /records"];
     assert_eq!(server.lines(), lines);
+}
+
+#[tokio::test]
+async fn a_batch_in_turn_ends_with_the_time_of_one_request() {
+    let server = Server::start(|seen| {
+        if seen.path == "/records" {
+            std::thread::sleep(Duration::from_millis(120));
+        }
+        done()
+    })
+    .await;
+    let mut client = client(&server.url);
+    let guard = Guard { allowed: vec!["127.0.0.0/8".parse().unwrap()], forbidden: Vec::new() };
+    client.client = HttpClient::new(Arc::new(guard), Duration::from_millis(500), &Trust::default()).unwrap();
+    let changes: Vec<SetChange> =
+        (0..20).map(|number| upsert(entry(&format!("n{number}.example.com"), &["192.0.2.1"]))).collect();
+    let fared = client.write(&batch(changes)).await;
+    assert_eq!((fared.len(), fared.last()), (20, Some(&Err(Failure::TimedOut))));
+    assert!(server.lines().len() < 20, "what is past the time is not sent");
 }
 
 fn coded(status: u16, code: &str) -> (u16, String) {

@@ -41,7 +41,7 @@ impl Engine {
                     self.queue.push(Work::Serials, now);
                 }
             }
-            Subject::IstioGateway => {}
+            Subject::IstioGateway | Subject::Secrets => {}
         }
     }
 
@@ -63,7 +63,7 @@ impl Engine {
                 self.live.lose_serials();
                 self.queue.push(Work::Serials, now);
             }
-            Subject::IstioGateway => {}
+            Subject::IstioGateway | Subject::Secrets => {}
         }
     }
 

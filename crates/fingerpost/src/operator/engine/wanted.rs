@@ -1,6 +1,7 @@
 //! What to write next for some work, if anything: the plan against what the cluster holds.
 
-use api::Kind;
+use api::{Kind, Lookup};
+use planner::marks::FINALIZER;
 use planner::{ChildKind, ChildRef, ObjectRef, Planner};
 use serde_json::Value;
 
@@ -15,9 +16,11 @@ use crate::operator::live::{LiveObject, Part, own_metadata, wanted_status, with_
 use crate::operator::queue::Work;
 use crate::operator::send::Write;
 
-/// The kinds that decide which children there are.
-const MAKERS: [Kind; 5] =
+/// The kinds that decide which children the router's objects have, and which those of a class's have.
+const ROUTER: [Kind; 5] =
     [Kind::ClusterIdentity, Kind::DNSConfiguration, Kind::Gateway, Kind::DNSPolicy, Kind::ServiceRoute];
+const RECORD: [Kind; 2] = [Kind::DNSRecord, Kind::DNSClass];
+const ZONE: [Kind; 3] = [Kind::Record, Kind::Zone, Kind::DNSClass];
 
 type Next = Option<(Purpose, Write)>;
 
@@ -33,7 +36,8 @@ impl Engine {
 
     /// Children first, so that a status never speaks of what is not there.
     fn next_of_object(&mut self, object: &ObjectRef) -> Next {
-        let live = self.live.object(object).filter(|live| !live.deleting).cloned()?;
+        // What is being deleted is of interest only while we hold it back.
+        let live = self.live.object(object).filter(|live| !live.deleting || live.is_held_back()).cloned()?;
         let instance = self.parts.instance.clone();
         let planner = instance.planner();
         for (child, fingerprint) in planner.children_of_object(HERE, object) {
@@ -59,7 +63,13 @@ impl Engine {
     fn next_of_metadata(&self, object: &ObjectRef, live: &LiveObject, document: &Value) -> Next {
         let strings =
             |key: &str| serde_json::from_value(document["metadata"][key].clone()).unwrap_or_default();
-        let wanted = own_metadata(&strings("labels"), &strings("annotations"));
+        let finalizers: Vec<String> =
+            serde_json::from_value(document["metadata"]["finalizers"].clone()).unwrap_or_default();
+        if live.is_held_back() && !finalizers.iter().any(|one| one == FINALIZER) {
+            let write = compose::release(object, live)?;
+            return Some((Purpose::Part(object.clone(), Part::Finalizers, 0, None), write));
+        }
+        let wanted = own_metadata(&strings("labels"), &strings("annotations"), &finalizers);
         if live.metadata.is(wanted) {
             return None;
         }
@@ -140,8 +150,9 @@ impl Engine {
         let owners =
             manifest["metadata"]["ownerReferences"].as_array().map(Vec::as_slice).unwrap_or_default();
         let deleting = |owner: &Value| {
-            let kind = if owner["kind"] == "ServiceRoute" { Kind::ServiceRoute } else { Kind::Gateway };
-            let name = owner["name"].as_str().unwrap_or_default();
+            let text = |key: &str| owner[key].as_str().unwrap_or_default();
+            let Lookup::Known(kind) = Kind::lookup(text("apiVersion"), text("kind")) else { return false };
+            let name = text("name");
             let object = ObjectRef { kind, namespace: namespace.into(), name: name.into() };
             self.live.object(&object).is_none_or(|live| live.deleting)
         };
@@ -151,12 +162,12 @@ impl Engine {
     /// Removes a child that we made and the plan no longer has.
     fn remove_child(&mut self, planner: &Planner, child: &ChildRef) -> Next {
         self.outcomes.remove(child);
-        let held = self.live.child(child).filter(|held| held.ours)?;
-        let write = compose::delete_child(child, held)?;
+        let held = self.live.child(child).filter(|held| held.ours)?.clone();
+        let write = compose::delete_child(child, &held)?;
         if self.flying.contains(child) || planner.is_frozen(HERE, &child.namespace) {
             return None;
         }
-        if self.lacks_makers() {
+        if self.lacks_makers(&held.owners) {
             self.withheld.insert(child.clone());
             return None;
         }
@@ -165,9 +176,13 @@ impl Engine {
 
     /// Whether a kind that children come from is not served: its absence proves no deletion, and the
     /// garbage collector takes the children of objects that went with their kind.
-    fn lacks_makers(&self) -> bool {
-        let missing = |kind| self.parts.board.standing(Subject::Kind(kind)) == Some(Standing::Missing);
-        MAKERS.into_iter().any(missing)
+    fn lacks_makers(&self, owners: &[Kind]) -> bool {
+        let missing =
+            |kind: &Kind| self.parts.board.standing(Subject::Kind(*kind)) == Some(Standing::Missing);
+        let of_router = owners.is_empty() || owners.iter().any(|kind| ROUTER.contains(kind));
+        of_router && ROUTER.iter().any(missing)
+            || owners.contains(&Kind::DNSRecord) && RECORD.iter().any(missing)
+            || owners.contains(&Kind::Record) && ZONE.iter().any(missing)
     }
 
     fn next_of_serials(&mut self) -> Next {

@@ -1,6 +1,7 @@
 //! Whether this replica leads, asked before every write.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
@@ -22,6 +23,7 @@ pub struct Leadership {
 #[derive(Debug)]
 struct Shared {
     term: watch::Sender<Term>,
+    generation: AtomicU64,
     leads: watch::Sender<bool>,
     problem: watch::Sender<Option<String>>,
 }
@@ -39,7 +41,14 @@ impl Leadership {
 
     fn new(term: Term) -> Leadership {
         let leads = watch::Sender::new(term == Term::Always);
-        let shared = Shared { term: watch::Sender::new(term), leads, problem: watch::Sender::new(None) };
+        // Who leads without an election is the one that started last.
+        let now = u64::try_from(jiff::Timestamp::now().as_microsecond()).unwrap_or_default();
+        let shared = Shared {
+            term: watch::Sender::new(term),
+            generation: AtomicU64::new(now),
+            leads,
+            problem: watch::Sender::new(None),
+        };
         Leadership { shared: Arc::new(shared) }
     }
 
@@ -78,7 +87,13 @@ impl Leadership {
         }
     }
 
-    pub(super) fn set(&self, until: Option<Instant>) {
+    /// The fencing token of what this replica writes: who led before had a lower one.
+    pub fn generation(&self) -> u64 {
+        self.shared.generation.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set(&self, until: Option<Instant>, generation: u64) {
+        self.shared.generation.store(generation, Ordering::Relaxed);
         self.shared.term.send_replace(until.map_or(Term::None, Term::Until));
         let leads = self.is_leader();
         let changed = self.shared.leads.send_if_modified(|before| std::mem::replace(before, leads) != leads);

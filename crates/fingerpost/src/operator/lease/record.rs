@@ -86,6 +86,13 @@ impl Candidate {
         Some(self.renewed? + self.settings.lease_duration)
     }
 
+    /// The fencing token of the lease that this candidate holds: it grows with every holder.
+    pub(super) fn generation(&self) -> u64 {
+        let own = self.seen.as_ref().filter(|seen| self.is_mine(&seen.record));
+        let acquired = own.and_then(|seen| seen.record.acquired).map_or(0, Timestamp::as_microsecond);
+        u64::try_from(acquired).unwrap_or_default()
+    }
+
     /// When this candidate gives up leading, unless it renews before.
     fn deadline(&self) -> Option<Instant> {
         Some(self.renewed? + self.settings.renew_deadline)
@@ -198,12 +205,19 @@ impl Candidate {
         Record {
             holder: self.settings.identity.clone(),
             duration: Some(self.settings.lease_duration),
-            acquired: kept.and_then(|before| before.acquired).or(Some(renewed)),
+            acquired: kept.and_then(|before| before.acquired).or_else(|| Some(after(before, renewed))),
             renewed: Some(renewed),
             transitions: before.map_or(0, |before| before.transitions).saturating_add(i32::from(moved)),
             version: before.map(|before| before.version.clone()).unwrap_or_default(),
         }
     }
+}
+
+/// A time of acquiring that is later than the last holder's, whatever the clocks say: it is the
+/// fencing token of all that the new holder writes.
+fn after(before: Option<&Record>, wall: Timestamp) -> Timestamp {
+    let least = before.and_then(|before| before.acquired?.checked_add(SignedDuration::from_micros(1)).ok());
+    least.map_or(wall, |least| least.max(wall))
 }
 
 /// The record without a holder; others need not wait.
@@ -212,7 +226,6 @@ fn release(before: &Record, wall: Timestamp) -> Call {
     Call::Replace(Record {
         holder: String::new(),
         duration: Some(Duration::from_secs(1)),
-        acquired: renewed,
         renewed,
         ..before.clone()
     })

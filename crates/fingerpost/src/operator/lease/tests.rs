@@ -189,11 +189,11 @@ fn a_replica_without_an_election_always_leads() {
 fn a_stalled_leader_sends_nothing_after_waking() {
     let leadership = Leadership::follower();
     let now = Instant::now();
-    leadership.set(Some(now + Duration::from_secs(15)));
+    leadership.set(Some(now + Duration::from_secs(15)), 1);
     assert!(leadership.is_leader());
     // Nobody told it anything in the meantime: the clock does.
     assert_eq!(leadership.remaining_at(now + Duration::from_secs(16)), Duration::ZERO);
-    leadership.set(Some(now));
+    leadership.set(Some(now), 1);
     assert!(!leadership.is_leader() && !leadership.may_send(Duration::ZERO));
 }
 

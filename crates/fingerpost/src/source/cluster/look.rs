@@ -96,6 +96,7 @@ impl Cluster {
                 return false;
             }
         };
+        self.files.entry(key.clone()).or_default().secrets = manifests.secrets;
         let whole = manifests.declared.iter().all(|declared| matches!(declared.body, Body::Valid(_)));
         if manifests.unclear {
             self.declare_more(key, manifests.declared, batch);
@@ -191,6 +192,12 @@ impl Cluster {
             }
         }
         match self.files.get(key).map(|file| file.speech) {
+            Some(Speech::Nothing) | None => {
+                self.files.entry(key.clone()).or_default().secrets = saved.secrets
+            }
+            _ => {}
+        }
+        match self.files.get(key).map(|file| file.speech) {
             Some(Speech::Clear) => {}
             Some(Speech::Unclear) => self.declare_behind(key, saved.declared, batch),
             _ => self.declare(key, saved.declared, batch),
@@ -218,7 +225,7 @@ impl Cluster {
 
 impl File {
     fn holds_something(&self) -> bool {
-        !self.declared.is_empty() || self.zone.is_some()
+        !self.declared.is_empty() || !self.secrets.is_empty() || self.zone.is_some()
     }
 
     fn settle(&mut self, stamp: Stamp, digest: Option<Digest>) {

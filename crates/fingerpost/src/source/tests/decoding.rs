@@ -158,10 +158,29 @@ fn an_unknown_kind_in_a_list_is_reported_at_its_item() {
 
 #[test]
 fn foreign_items_of_a_list_are_passed_over() {
-    let text = list(&["a"]) + "- apiVersion: v1\n  kind: Secret\n  data: {a: b}\n";
+    let text = list(&["a"]) + "- apiVersion: v1\n  kind: ConfigMap\n  data: {a: b}\n";
     let (world, reading) = read(&text);
     assert_eq!(told(&reading), ["put a=192.0.2.1"]);
     assert!(world.problems(&reading).is_empty());
+}
+
+#[test]
+fn secrets_are_kept_apart_from_what_is_planned() {
+    let secret = "- apiVersion: v1\n  kind: Secret\n  metadata: {name: s, namespace: dns}\n  stringData: {k: v}\n";
+    let (world, reading) = read(&(list(&["a"]) + secret));
+    assert_eq!(told(&reading), ["put a=192.0.2.1"]);
+    assert!(world.problems(&reading).is_empty(), "{:?}", reading.problems);
+    assert_eq!(reading.secrets[&("dns".to_owned(), "s".to_owned())].data["k"], b"v");
+}
+
+#[test]
+fn of_a_secret_that_does_not_read_only_its_place_is_told() {
+    let text = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {k: 'not/base64/but*hidden'}\n";
+    let (world, reading) = read(&(record("a", "192.0.2.1") + "---\n" + text));
+    let problems = world.problems(&reading);
+    assert!(problems[0].contains("the Secret s does not read"), "{problems:?}");
+    assert!(!format!("{reading:?}").contains("hidden"), "{problems:?}");
+    assert_eq!(told(&reading), ["put a=192.0.2.1"]);
 }
 
 #[rstest]

@@ -1,0 +1,6 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod fake;
+mod promises;
+mod running;
+mod simulation;
+mod world;

@@ -1,0 +1,185 @@
+//! What was last read at the provider, kept up by our own writes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dns::{Name, RecordSet, Rtype};
+
+use super::super::origin::keys_of;
+use crate::marks::external_dns::Registry;
+use crate::marks::{Mark, corner};
+use crate::{Entry, SetKey};
+
+/// What stands at a key.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Held {
+    /// Nothing, as was read.
+    Absent,
+    /// Something that is not ours, and not kept.
+    Something,
+    /// This.
+    Content(Entry),
+}
+
+/// Who marked what in a zone.
+#[derive(Debug)]
+pub(super) struct Marks {
+    own: BTreeMap<Name, Own>,
+    others: BTreeMap<Name, Vec<(String, BTreeSet<Rtype>)>>,
+    /// What stands in the corner and is no mark.
+    broken: BTreeMap<Name, RecordSet>,
+    registry: Registry,
+}
+
+/// Our own mark of a name.
+#[derive(Debug, Default)]
+struct Own {
+    types: BTreeSet<Rtype>,
+    /// As it stands at the provider; `None` where ownership is only remembered.
+    set: Option<RecordSet>,
+}
+
+impl Default for Marks {
+    fn default() -> Marks {
+        Marks {
+            own: BTreeMap::new(),
+            others: BTreeMap::new(),
+            broken: BTreeMap::new(),
+            registry: Registry::new(Vec::new()),
+        }
+    }
+}
+
+impl Marks {
+    /// Reads the marks among what a zone holds.
+    pub(super) fn read<'a>(sets: impl Iterator<Item = &'a RecordSet>, zone: &Name, owner: &str) -> Marks {
+        let mut marks = Marks::default();
+        let corner = corner(zone);
+        for set in sets.filter(|set| set.rtype == Rtype::TXT) {
+            match corner.as_ref().is_some_and(|corner| set.name.is_in(corner)) {
+                true => marks.note(set, zone, owner),
+                false => marks.registry.note(set),
+            }
+        }
+        marks
+    }
+
+    fn note(&mut self, set: &RecordSet, zone: &Name, owner: &str) {
+        match Mark::read(set, zone) {
+            Some(mark) if mark.owner == owner => self.put(mark, Some(set.clone())),
+            Some(mark) => self.others.entry(mark.name).or_default().push((mark.owner, mark.types)),
+            None => drop(self.broken.insert(set.name.clone(), set.clone())),
+        }
+    }
+
+    /// Takes over what stands in the place of our mark of a name.
+    pub(super) fn replace(
+        &mut self,
+        name: &Name,
+        place: &Name,
+        set: Option<RecordSet>,
+        zone: &Name,
+        owner: &str,
+    ) {
+        self.own.remove(name);
+        self.broken.remove(place);
+        if let Some(set) = set {
+            self.note(&set, zone, owner);
+        }
+    }
+
+    fn put(&mut self, mark: Mark, set: Option<RecordSet>) {
+        self.own.insert(mark.name, Own { types: mark.types, set });
+    }
+
+    /// Remembers that a key is ours.
+    pub(super) fn claim(&mut self, key: &SetKey) {
+        self.own.entry(key.name.clone()).or_default().types.insert(key.rtype);
+    }
+
+    /// Forgets that a key is ours.
+    pub(super) fn unclaim(&mut self, name: &Name, rtype: Rtype) {
+        if let Some(own) = self.own.get_mut(name) {
+            own.types.remove(&rtype);
+        }
+        self.own.retain_at(name);
+    }
+
+    /// All that is ours by memory and not by a mark.
+    pub(super) fn claims(&self) -> Vec<SetKey> {
+        let remembered = self.own.iter().filter(|(_, own)| own.set.is_none());
+        let keys = remembered.flat_map(|(name, own)| own.types.iter().map(move |rtype| (name, rtype)));
+        keys.map(|(name, rtype)| SetKey { name: name.clone(), rtype: *rtype }).collect()
+    }
+
+    /// The names that we marked.
+    pub(super) fn names(&self) -> impl Iterator<Item = &Name> {
+        self.own.keys()
+    }
+
+    /// The keys that are ours.
+    pub(super) fn keys(&self) -> impl Iterator<Item = SetKey> {
+        let pairs = self.own.iter().flat_map(|(name, own)| own.types.iter().map(move |rtype| (name, rtype)));
+        pairs.map(|(name, rtype)| SetKey { name: name.clone(), rtype: *rtype })
+    }
+
+    /// The types at a name that are ours.
+    pub(super) fn types(&self, name: &Name) -> BTreeSet<Rtype> {
+        self.own.get(name).map(|own| own.types.clone()).unwrap_or_default()
+    }
+
+    /// What stands in the place of our mark of a name.
+    pub(super) fn standing(&self, name: &Name, place: &Name) -> Option<RecordSet> {
+        let own = self.own.get(name).and_then(|own| own.set.clone());
+        own.or_else(|| self.broken.get(place).cloned())
+    }
+
+    /// Who else of us claims a set.
+    pub(super) fn other_owner(&self, key: &SetKey) -> Option<&str> {
+        let others = self.others.get(&key.name)?;
+        others.iter().find(|(_, types)| types.contains(&key.rtype)).map(|(owner, _)| owner.as_str())
+    }
+
+    /// Who else claims a set.
+    pub(super) fn owner(&self, key: &SetKey) -> Option<String> {
+        let external =
+            || self.registry.heritage(key).map(|heritage| format!("ExternalDNS {}", heritage.owner));
+        self.other_owner(key).map(str::to_owned).or_else(external)
+    }
+}
+
+trait RetainAt {
+    fn retain_at(&mut self, name: &Name);
+}
+
+impl RetainAt for BTreeMap<Name, Own> {
+    /// Drops the memory of a name at which nothing is ours.
+    fn retain_at(&mut self, name: &Name) {
+        if self.get(name).is_some_and(|own| own.types.is_empty() && own.set.is_none()) {
+            self.remove(name);
+        }
+    }
+}
+
+/// The types at a name at which something stands, with what.
+pub(super) fn standing<'a>(
+    held: &'a BTreeMap<SetKey, Held>,
+    name: &Name,
+) -> impl Iterator<Item = (Rtype, &'a Held)> {
+    let there = held.range(keys_of(name)).filter(|(_, held)| **held != Held::Absent);
+    there.map(|(key, held)| (key.rtype, held))
+}
+
+/// A hash of a set's content; the serial of a SOA does not count.
+pub(super) fn content_hash(set: &RecordSet) -> u64 {
+    let hashes = set.data.iter().map(|data| dns::entry_hash(&set.name, set.rtype, set.ttl, data));
+    hashes.fold(0, u64::wrapping_add)
+}
+
+/// Whether what stands there is what is wanted; a provider may add settings of its own.
+pub(super) fn is_as_wanted(held: &Entry, wanted: &Entry) -> bool {
+    let same_set = match wanted.set.rtype {
+        Rtype::SOA => content_hash(&held.set) == content_hash(&wanted.set),
+        _ => held.set == wanted.set,
+    };
+    same_set && wanted.properties.iter().all(|(key, value)| held.properties.get(key) == Some(value))
+}

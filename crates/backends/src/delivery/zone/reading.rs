@@ -1,0 +1,343 @@
+//! Reading what a zone holds, and what a reading proves.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use dns::{Name, Rtype};
+
+use super::super::backoff::Backoff;
+use super::super::task::{Job, Purpose};
+use super::super::{SetResult, Trouble};
+use super::held::{Held, Marks, content_hash, standing};
+use super::situation::Stage;
+use super::turn::TOGETHER;
+use super::writing::is_answer;
+use super::{At, Wrote, Zone};
+use crate::marks::mark_key;
+use crate::{Entry, Failure, SetKey};
+
+/// From so many sets on, reading the whole zone is cheaper than reading them.
+pub(super) const MANY: usize = 200;
+
+impl Zone {
+    /// A reading of the names in a queue: of their sets, or where these are many, of the zone.
+    pub(super) fn reading_of(&mut self, stage: Stage) -> Job {
+        self.turn.batches = 0;
+        let most = if self.turn.reads_zones() { MANY } else { TOGETHER };
+        let mut keys = Vec::new();
+        let mut names = Vec::new();
+        for name in self.queued(stage) {
+            let more = self.keys_to_read(name, stage);
+            if keys.len() + more.len() > most && !names.is_empty() {
+                if self.turn.reads_zones() {
+                    return Job::ReadZone;
+                }
+                break;
+            }
+            if names.len() >= self.read_limit {
+                break;
+            }
+            keys.extend(more);
+            names.push(name.clone());
+        }
+        Job::ReadSets { keys, names }
+    }
+
+    /// Which sets to read at a name, with the domain that each is told relative to.
+    fn keys_to_read(&self, name: &Name, stage: Stage) -> Vec<(SetKey, Option<Name>)> {
+        let unread = self.active.get(name).into_iter().flat_map(|active| active.unread.keys().copied());
+        let mut types: BTreeSet<Rtype> = unread.collect();
+        if stage == Stage::Look {
+            types.extend(self.types_of_interest(name));
+        }
+        let with_domain = |rtype| {
+            let key = SetKey { name: name.clone(), rtype };
+            let domain = self.domain(&key);
+            (key, domain)
+        };
+        let keys = types.into_iter().map(with_domain);
+        keys.chain(self.mark_key(name).map(|key| (key, None))).collect()
+    }
+
+    /// All types at a name that could decide anything.
+    fn types_of_interest(&self, name: &Name) -> BTreeSet<Rtype> {
+        let wanted =
+            self.wanted_at(name).flat_map(|wanted| wanted.sets.iter().map(|set| set.entry.set.rtype));
+        let leaving =
+            self.origins_of(name).flat_map(|(_, origin)| origin.leaving_at(name)).map(|key| key.rtype);
+        let mut types: BTreeSet<Rtype> = wanted.chain(leaving).collect();
+        types.extend(self.marks.types(name));
+        if self.turn.reads_zones() {
+            types.extend(standing(&self.held, name).map(|(rtype, _)| rtype));
+            types.extend(match types.contains(&Rtype::CNAME) {
+                true => vec![Rtype::A, Rtype::AAAA, Rtype::TXT, Rtype::MX, Rtype::NS, Rtype::SRV],
+                false => vec![Rtype::CNAME],
+            });
+        }
+        types
+    }
+
+    /// The domain that a set is told relative to.
+    fn domain(&self, key: &SetKey) -> Option<Name> {
+        self.origins_of(&key.name).find_map(|(_, origin)| {
+            let wanted = origin.nodes.get(&key.name).and_then(|wanted| wanted.set(key.rtype));
+            let wanted = wanted.and_then(|set| set.entry.domain.clone());
+            let known = || origin.known.get(key).cloned().flatten();
+            wanted.or_else(|| origin.leaving.get(key).cloned().flatten()).or_else(known)
+        })
+    }
+
+    /// The key of our mark of a name, where there are marks.
+    pub(super) fn mark_key(&self, name: &Name) -> Option<SetKey> {
+        self.turn.reads_zones().then(|| mark_key(&self.owner, name, &self.name)).flatten()
+    }
+
+    /// Takes in what a reading of the whole zone found.
+    pub(super) fn zone_was_read(&mut self, entries: Vec<Entry>, at: At<'_>) {
+        if self.is_emptied(&entries) && !self.turn.emptied {
+            self.turn.emptied = true;
+            self.turn.must_read = true;
+            return;
+        }
+        self.marks = Marks::read(entries.iter().map(|entry| &entry.set), &self.name, &self.owner);
+        let corner = self.corner.clone();
+        let sets =
+            entries.into_iter().filter(|entry| corner.as_ref().is_none_or(|c| !entry.set.name.is_in(c)));
+        let before = std::mem::take(&mut self.held);
+        let held: BTreeMap<SetKey, Held> = sets.map(|entry| self.taken_in(entry, &before)).collect();
+        self.held = held;
+        self.adopt_bare_apex();
+        let turn = &mut self.turn;
+        (turn.must_read, turn.unread, turn.emptied, turn.moved) = (false, false, false, false);
+        if let Some(revision) = turn.before_reading.take() {
+            (turn.revision, turn.unremembered) = (revision, false);
+        }
+        turn.refresh(at.now);
+        let names: Vec<Name> = self.active.keys().cloned().collect();
+        names.iter().for_each(|name| self.was_read(name, at));
+        self.work_out_all(at);
+    }
+
+    /// Whether nothing but the apex is there where something was, or may have been.
+    fn is_emptied(&self, entries: &[Entry]) -> bool {
+        let is_apex = |set: &dns::RecordSet| set.name == self.name;
+        let had = self.held.iter().any(|(key, held)| key.name != self.name && *held != Held::Absent);
+        (had || self.turn.unread) && entries.iter().all(|entry| is_apex(&entry.set))
+    }
+
+    /// What to keep of a set that was read: its content, if it is or could be ours.
+    fn taken_in(&self, entry: Entry, before: &BTreeMap<SetKey, Held>) -> (SetKey, Held) {
+        let key = SetKey::of(&entry.set);
+        let is_ours = self.marks.types(&key.name).contains(&key.rtype) || self.adopted.contains(&key);
+        let is_apex = key.name == self.name;
+        let held = match is_ours || is_apex {
+            true => Held::Content(self.completed(entry, before.get(&key))),
+            false => Held::Something,
+        };
+        (key, held)
+    }
+
+    /// An entry as read, with the settings that we know and the provider does not tell; equal data is
+    /// kept once.
+    fn completed(&self, mut entry: Entry, before: Option<&Held>) -> Entry {
+        let key = SetKey::of(&entry.set);
+        let before = match before {
+            Some(Held::Content(before)) => Some(before),
+            _ => None,
+        };
+        if let Some(before) = before.filter(|before| entry.properties.is_empty() && before.set == entry.set) {
+            entry.properties.clone_from(&before.properties);
+        }
+        let mut wanted =
+            self.wanted_at(&key.name).filter_map(|wanted| wanted.set(key.rtype)).map(|set| &set.entry.set);
+        if let Some(same) = wanted.find(|wanted| **wanted == entry.set) {
+            entry.set = same.clone();
+        }
+        entry.domain = self.domain(&key);
+        entry
+    }
+
+    /// A zone with nothing but the SOA and name servers that we would make it with was made by us.
+    fn adopt_bare_apex(&mut self) {
+        let facts = self.origins.get(&self.name).and_then(|origin| origin.facts.as_ref());
+        let Some(facts) = facts.filter(|_| self.held.len() == 2) else { return };
+        let sets = [&facts.soa, &facts.name_servers];
+        if sets.iter().all(|set| self.stands(&Entry::from((*set).clone()))) {
+            let keys: Vec<SetKey> = sets.iter().map(|set| SetKey::of(set)).collect();
+            self.adopted.extend(keys);
+        }
+    }
+
+    /// Takes in what a reading of some sets found.
+    pub(super) fn sets_were_read(
+        &mut self,
+        keys: &[(SetKey, Option<Name>)],
+        names: &[Name],
+        entries: Vec<Option<Entry>>,
+        at: At<'_>,
+    ) {
+        let marks: BTreeMap<SetKey, &Name> =
+            names.iter().filter_map(|name| Some((self.mark_key(name)?, name))).collect();
+        let read: BTreeSet<&SetKey> = keys.iter().map(|(key, _)| key).collect();
+        let mut surprises = Vec::new();
+        for ((key, _), entry) in keys.iter().zip(entries) {
+            let Some(name) = marks.get(key) else {
+                self.set_was_read(key, entry);
+                continue;
+            };
+            if self.mark_was_read(name, key, entry, &read) {
+                surprises.push(*name);
+            }
+        }
+        self.read_limit = (self.read_limit * 2).min(MANY);
+        for name in names {
+            self.was_read(name, at);
+            match surprises.contains(&name) {
+                true => self.look_at(name, at),
+                false => self.work_out(name, at),
+            }
+        }
+    }
+
+    /// Takes in a mark; says whether it names sets of which nothing is known.
+    fn mark_was_read(
+        &mut self,
+        name: &Name,
+        key: &SetKey,
+        entry: Option<Entry>,
+        read: &BTreeSet<&SetKey>,
+    ) -> bool {
+        let before = self.marks.types(name);
+        self.marks.replace(name, &key.name, entry.map(|entry| entry.set), &self.name, &self.owner);
+        let mut new = self.marks.types(name).into_iter().filter(|rtype| !before.contains(rtype));
+        new.any(|rtype| !read.contains(&SetKey { name: name.clone(), rtype }))
+    }
+
+    /// Some sets could not be read: fewer are tried, and what cannot be read alone waits alone.
+    pub(super) fn sets_were_not_read(
+        &mut self,
+        names: &[Name],
+        failure: Failure,
+        at: At<'_>,
+    ) -> Option<Failure> {
+        let about_them = failure.is_about_the_record() || is_answer(&failure);
+        match names {
+            [name] if about_them => self.cannot_be_read(name, &failure, at),
+            _ if about_them => self.read_limit = (names.len() / 2).max(1),
+            _ => {}
+        }
+        Some(failure).filter(|failure| !failure.is_about_the_record())
+    }
+
+    fn cannot_be_read(&mut self, name: &Name, failure: &Failure, at: At<'_>) {
+        let retry = &at.class.settings.retry;
+        let active = self.active.entry(name.clone()).or_default();
+        active.unreadable.fail(retry, at.now, at.jitter, Duration::ZERO);
+        let exhausted = active.unreadable.is_exhausted(retry);
+        for rtype in self.types_of_interest(name) {
+            self.tell_failed(name, rtype, &Trouble::from(failure), exhausted);
+        }
+        self.work_out(name, at);
+    }
+
+    fn set_was_read(&mut self, key: &SetKey, entry: Option<Entry>) {
+        let before = self.held.remove(key);
+        let held = entry.map(|entry| Held::Content(self.completed(entry, before.as_ref())));
+        let absent = (!self.turn.reads_zones()).then_some(Held::Absent);
+        if let Some(held) = held.or(absent) {
+            self.held.insert(key.clone(), held);
+        }
+    }
+
+    /// Compares what was written at a name with what was read there, and tells it.
+    fn was_read(&mut self, name: &Name, at: At<'_>) {
+        let Some(active) = self.active.get_mut(name) else { return };
+        (active.look, active.unreadable) = (false, Backoff::default());
+        for (rtype, wrote) in std::mem::take(&mut active.unread) {
+            let key = SetKey { name: name.clone(), rtype };
+            let read = match self.held.get(&key) {
+                Some(Held::Content(entry)) => Some(entry.set.clone()),
+                _ => None,
+            };
+            match (wrote, read) {
+                (Wrote::Put(written, hash), Some(set)) if content_hash(&set) == hash => {
+                    self.confirm(name, rtype, SetResult::Stands { set, written: Some(written) });
+                }
+                (Wrote::Deleted, None) => {
+                    if let Some(active) = self.active.get_mut(name) {
+                        active.deleted.insert(rtype);
+                        active.waits.remove(&rtype);
+                    }
+                }
+                _ => self.differs(name, rtype, at),
+            }
+        }
+    }
+
+    /// What was written stands.
+    fn confirm(&mut self, name: &Name, rtype: Rtype, result: SetResult) {
+        if let Some(active) = self.active.get_mut(name) {
+            active.waits.remove(&rtype);
+        }
+        self.tell_if_wanted(name, rtype, result);
+    }
+
+    /// The server took something and holds something else.
+    fn differs(&mut self, name: &Name, rtype: Rtype, at: At<'_>) {
+        let trouble = Trouble {
+            reason: "ServerError",
+            code: "READ_BACK_DIFFERS",
+            message: "the server holds something else than was written".to_owned(),
+        };
+        self.fail(name, rtype, &trouble, at);
+    }
+
+    /// Takes in a revision.
+    pub(super) fn revision_was_read(
+        &mut self,
+        purpose: Purpose,
+        revision: Result<Option<u64>, Failure>,
+        at: At<'_>,
+    ) -> Option<Failure> {
+        let revision = match revision {
+            Ok(revision) => revision,
+            Err(failure) if failure.is_about_the_record() => None,
+            Err(failure) => return Some(failure),
+        };
+        self.compare_revision(purpose, revision, at);
+        None
+    }
+
+    fn compare_revision(&mut self, purpose: Purpose, revision: Option<u64>, at: At<'_>) {
+        let is_same = revision.is_some() && revision == self.turn.revision;
+        match purpose {
+            Purpose::Remember => {
+                self.turn.revision = revision;
+                self.turn.unremembered = false;
+            }
+            Purpose::BeforeReading => self.turn.before_reading = Some(revision),
+            Purpose::Drift if is_same => {}
+            Purpose::Drift => {
+                self.turn.must_read = true;
+                self.turn.before_reading = Some(revision);
+            }
+            Purpose::BeforeWriting => {
+                self.turn.refresh(at.now);
+                if !is_same {
+                    self.turn.moved |= revision.is_some();
+                    self.look_before_writing(at);
+                }
+            }
+        }
+    }
+
+    /// Has every name read that is about to be written.
+    fn look_before_writing(&mut self, at: At<'_>) {
+        let stages = [Stage::Mark, Stage::Put, Stage::Delete, Stage::Unmark];
+        let names: Vec<Name> = stages.iter().flat_map(|stage| self.queued(*stage).cloned()).collect();
+        match names.len() > MANY {
+            true => self.turn.must_read = true,
+            false => names.iter().for_each(|name| self.look_at(name, at)),
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! What a zone does next, and when.
+
+use std::time::Duration;
+
+use dns::Name;
+
+use super::super::backoff::Moment;
+use super::super::task::{Job, Purpose};
+use super::situation::Stage;
+use super::{At, Zone};
+use crate::{Failure, Reading};
+
+/// So long after the last proof we take a zone to be as we know it.
+const FRESH: Duration = Duration::from_secs(5);
+/// How long to wait where this process may not write.
+const FENCED: Duration = Duration::from_millis(250);
+/// After so many batches, what was written is read back although there is more to write.
+const BATCHES: u32 = 64;
+/// A write of somebody else can hide between our own and the question for the revision, so that each
+/// so many looks the zone is read whatever its revision says.
+const LOOKS: u32 = 10;
+/// How many sets are looked at together where a provider is read by sets.
+pub(super) const TOGETHER: usize = 100;
+
+/// Where a zone is in its round.
+#[derive(Debug)]
+pub(super) struct Turn {
+    reading: Reading,
+    /// Whether the whole zone has to be read.
+    pub(super) must_read: bool,
+    /// Whether nothing was read so far.
+    pub(super) unread: bool,
+    /// Whether the last reading found nothing where something was, which one reading does not prove.
+    pub(super) emptied: bool,
+    pub(super) revision: Option<u64>,
+    /// The revision that was asked for before the next reading of the zone: whatever somebody writes
+    /// meanwhile moves it on, and is found by the next look.
+    pub(super) before_reading: Option<Option<u64>>,
+    /// Whether somebody else wrote since the last whole reading.
+    pub(super) moved: bool,
+    pub(super) fresh_until: Moment,
+    pub(super) unsettled: bool,
+    pub(super) unremembered: bool,
+    pub(super) batches: u32,
+    look_at: Moment,
+    looks: u32,
+    fenced_until: Moment,
+    /// The last name that a look by sets has reached.
+    cursor: Option<Name>,
+}
+
+impl Turn {
+    pub(super) fn new(at: At<'_>) -> Turn {
+        let zones = at.class.reading == Reading::Zones;
+        Turn {
+            reading: at.class.reading,
+            must_read: zones,
+            unread: zones,
+            emptied: false,
+            revision: None,
+            before_reading: None,
+            moved: false,
+            fresh_until: Moment::ZERO,
+            unsettled: false,
+            unremembered: zones,
+            batches: 0,
+            look_at: at.now + at.class.settings.drift,
+            looks: 0,
+            fenced_until: Moment::ZERO,
+            cursor: None,
+        }
+    }
+
+    /// Whether nothing can be worked out yet.
+    pub(super) fn is_unread(&self) -> bool {
+        self.unread
+    }
+
+    /// Whether whole zones can be read.
+    pub(super) fn reads_zones(&self) -> bool {
+        self.reading == Reading::Zones
+    }
+
+    /// The zone was proved to be as we know it.
+    pub(super) fn refresh(&mut self, now: Moment) {
+        self.fresh_until = now + FRESH;
+    }
+
+    /// The zone was settled, or not; that may have moved its revision too.
+    pub(super) fn settled(&mut self, result: &Result<(), Failure>) {
+        self.unsettled = result.is_err();
+        self.unremembered = self.reads_zones();
+    }
+
+    /// Something was written.
+    pub(super) fn wrote(&mut self, now: Moment) {
+        self.refresh(now);
+        self.unsettled = true;
+        self.unremembered = self.reads_zones();
+        self.batches += 1;
+    }
+}
+
+impl Zone {
+    /// The next request of this zone; `may_write` says whether one that changes something may be sent.
+    pub(in super::super) fn next(
+        &mut self,
+        at: At<'_>,
+        generation: u64,
+        may_write: &dyn Fn() -> bool,
+    ) -> Option<Job> {
+        if self.busy || self.backoff.until() > at.now {
+            return None;
+        }
+        self.wake(at);
+        let job = match self.turn.must_read {
+            true => Some(self.whole_reading()),
+            false => self.next_of_queues(at, generation, may_write).or_else(|| self.finishing(at, may_write)),
+        };
+        let job = job.or_else(|| self.drift(at));
+        self.busy = job.is_some();
+        job
+    }
+
+    /// When to ask for the next request.
+    pub(in super::super) fn due(&self, at: At<'_>) -> Option<Moment> {
+        if self.busy {
+            return None;
+        }
+        let work = [Stage::Look, Stage::Mark, Stage::Put, Stage::ReadBack, Stage::Unmark];
+        let has_work = work.iter().any(|stage| self.is_queued(*stage));
+        let finishing = !self.turn.unread && (self.turn.unsettled || self.turn.unremembered);
+        let now =
+            (self.turn.must_read || has_work || finishing || !self.restoring.is_empty()).then_some(at.now);
+        let deletes = self.is_queued(Stage::Delete).then(|| self.guard.due()).flatten();
+        let waiting = self.waiting.first().map(|(moment, _)| *moment);
+        let due = [now, deletes, waiting, Some(self.turn.look_at)].into_iter().flatten().min();
+        // What may not be written now makes nobody ask again and again.
+        let fenced = if self.turn.must_read { Moment::ZERO } else { self.turn.fenced_until };
+        due.map(|due| due.max(self.backoff.until()).max(fenced))
+    }
+
+    /// Looks for drift as soon as possible, whatever the revision says.
+    pub(in super::super) fn look(&mut self, at: At<'_>) {
+        self.turn.look_at = at.now;
+        self.turn.moved = true;
+        if !self.turn.reads_zones() {
+            let names: Vec<Name> = self.wanted_names(None).cloned().collect();
+            names.iter().for_each(|name| self.look_at(name, at));
+        }
+    }
+
+    fn next_of_queues(&mut self, at: At<'_>, generation: u64, may_write: &dyn Fn() -> bool) -> Option<Job> {
+        if self.is_queued(Stage::Look) {
+            return Some(self.reading_of(Stage::Look));
+        }
+        if self.turn.batches >= BATCHES && self.is_queued(Stage::ReadBack) {
+            return Some(self.reading_of(Stage::ReadBack));
+        }
+        if !self.restoring.is_empty() && may_write() {
+            return Some(self.restore(generation));
+        }
+        let stage = self.next_stage(at)?;
+        if stage == Stage::ReadBack {
+            return Some(self.reading_of(stage));
+        }
+        if self.turn.reads_zones() && self.turn.fresh_until <= at.now {
+            return Some(Job::Revision(Purpose::BeforeWriting));
+        }
+        match may_write() {
+            true => self.write(stage, generation, at),
+            false => {
+                self.turn.fenced_until = at.now + FENCED;
+                self.is_queued(Stage::ReadBack).then(|| self.reading_of(Stage::ReadBack))
+            }
+        }
+    }
+
+    /// The first queue that has something to do.
+    fn next_stage(&mut self, at: At<'_>) -> Option<Stage> {
+        let first =
+            [Stage::Mark, Stage::Put, Stage::ReadBack].into_iter().find(|stage| self.is_queued(*stage));
+        let delete = || (self.is_queued(Stage::Delete) && self.may_delete(at)).then_some(Stage::Delete);
+        let first = first.or_else(delete);
+        first.or_else(|| self.is_queued(Stage::Unmark).then_some(Stage::Unmark))
+    }
+
+    /// What is due once after all writes.
+    fn finishing(&mut self, at: At<'_>, may_write: &dyn Fn() -> bool) -> Option<Job> {
+        if self.turn.unsettled {
+            match may_write() {
+                true => return Some(Job::Settle),
+                false => self.turn.fenced_until = at.now + FENCED,
+            }
+            return None;
+        }
+        self.turn.unremembered.then_some(Job::Revision(Purpose::Remember))
+    }
+
+    /// A look for what somebody else changed, when its time has come.
+    fn drift(&mut self, at: At<'_>) -> Option<Job> {
+        if self.turn.look_at > at.now {
+            return None;
+        }
+        let drift = at.class.settings.drift;
+        if !self.turn.reads_zones() {
+            return self.drift_by_sets(at);
+        }
+        self.turn.look_at = at.now + drift.mul_f64(0.9 + 0.1 * at.jitter);
+        self.turn.looks += 1;
+        self.turn.must_read = self.turn.moved || self.turn.looks.is_multiple_of(LOOKS);
+        match self.turn.must_read {
+            true => Some(self.whole_reading()),
+            false => Some(Job::Revision(Purpose::Drift)),
+        }
+    }
+
+    /// A reading of the whole zone; its revision comes first.
+    fn whole_reading(&self) -> Job {
+        match self.turn.before_reading {
+            Some(_) => Job::ReadZone,
+            None => Job::Revision(Purpose::BeforeReading),
+        }
+    }
+
+    /// Looks at the next names, so that all are looked at once in the time between two looks.
+    fn drift_by_sets(&mut self, at: At<'_>) -> Option<Job> {
+        let count: usize = self.origins.values().map(|origin| origin.nodes.len()).sum();
+        let parts = count.div_ceil(TOGETHER).max(1);
+        self.turn.look_at = at.now + at.class.settings.drift / u32::try_from(parts).unwrap_or(u32::MAX);
+        let names: Vec<Name> = self.wanted_names(self.turn.cursor.as_ref()).take(TOGETHER).cloned().collect();
+        self.turn.cursor = names.last().filter(|_| names.len() == TOGETHER).cloned();
+        names.iter().for_each(|name| self.look_at(name, at));
+        self.is_queued(Stage::Look).then(|| self.reading_of(Stage::Look))
+    }
+
+    /// The names at which something is wanted, in the order of origin and name, after `last`.
+    fn wanted_names<'a>(&'a self, last: Option<&'a Name>) -> impl Iterator<Item = &'a Name> {
+        let all = self.origins.values().flat_map(|origin| origin.nodes.keys());
+        all.skip_while(move |name| last.is_some_and(|last| *name != last)).skip(usize::from(last.is_some()))
+    }
+
+    /// Has a name read before anything else is done there.
+    pub(super) fn look_at(&mut self, name: &Name, at: At<'_>) {
+        self.active.entry(name.clone()).or_default().look = true;
+        self.work_out(name, at);
+    }
+
+    /// Works out anew what waited until now.
+    fn wake(&mut self, at: At<'_>) {
+        while let Some((_, name)) = self.waiting.first().filter(|(moment, _)| *moment <= at.now).cloned() {
+            self.work_out(&name, at);
+        }
+    }
+}

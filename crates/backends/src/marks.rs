@@ -1,0 +1,95 @@
+//! Marks: who owns what at a provider, written down beside the records.
+//!
+//! A mark is a TXT record in one corner of the zone, one per owner and name:
+//!
+//! ```text
+//! <owner code>.<hash of the name>._fingerpost.<zone>  TXT
+//!     "v=fingerpost1 owner=… generation=… name=… types=A,AAAA"
+//! ```
+//!
+//! It never stands below the name that it marks, where a delegation, a DNAME or a wildcard would hide
+//! it, and it says nothing about the data, so that changed data leaves it alone. What does not read
+//! back as exactly what we would have written there is no mark.
+
+pub mod external_dns;
+mod text;
+
+use std::collections::BTreeSet;
+
+use dns::{Name, Rdata, RecordSet, Rtype};
+use ring::digest;
+
+use crate::SetKey;
+
+/// How long a resolver may keep a mark; nobody asks for them but us.
+const TTL: u32 = 300;
+const CORNER: &[u8] = b"_fingerpost";
+
+/// What one owner has at one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Who.
+    pub owner: String,
+    /// The fencing token of whoever wrote it.
+    pub generation: u64,
+    /// The marked name.
+    pub name: Name,
+    /// The types at that name which are the owner's.
+    pub types: BTreeSet<Rtype>,
+}
+
+impl Mark {
+    /// The mark as a record set; `None` where the zone's name leaves no room for it.
+    pub fn to_set(&self, zone: &Name) -> Option<RecordSet> {
+        let name = mark_name(&self.owner, &self.name, zone)?;
+        Some(RecordSet::new(name, Rtype::TXT, TTL, vec![Rdata::txt(&text::written(self))]))
+    }
+
+    /// Reads a mark; `None` for everything that is not one, be it in a single character.
+    pub fn read(set: &RecordSet, zone: &Name) -> Option<Mark> {
+        let [data] = &set.data[..] else { return None };
+        let text = text_of(data)?;
+        let mark = text::read(&text)?;
+        let in_place = mark.name.is_in(zone) && mark_name(&mark.owner, &mark.name, zone)? == set.name;
+        (in_place && text::written(&mark) == text).then_some(mark)
+    }
+}
+
+/// Where an owner's mark of a name stands; `None` where the zone's name leaves no room for it.
+pub fn mark_name(owner: &str, name: &Name, zone: &Name) -> Option<Name> {
+    let hash = hex(name.key(), 16);
+    let code = hex(owner.as_bytes(), 5);
+    corner(zone)?.child(hash.as_bytes()).ok()?.child(code.as_bytes()).ok()
+}
+
+/// The key of an owner's mark of a name.
+pub fn mark_key(owner: &str, name: &Name, zone: &Name) -> Option<SetKey> {
+    Some(SetKey { name: mark_name(owner, name, zone)?, rtype: Rtype::TXT })
+}
+
+/// The name below which a zone's marks stand.
+pub fn corner(zone: &Name) -> Option<Name> {
+    zone.child(CORNER).ok()
+}
+
+/// The first octets of the SHA-256 of something, in hex.
+pub(crate) fn hex(octets: &[u8], length: usize) -> String {
+    let digest = digest::digest(&digest::SHA256, octets);
+    let digits = digest.as_ref().iter().take(length).flat_map(|octet| [octet >> 4, octet & 15]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+}
+
+/// The strings of TXT data as one text.
+fn text_of(data: &Rdata) -> Option<String> {
+    let mut rest = (data.rtype() == Rtype::TXT).then(|| data.wire())?;
+    let mut text = Vec::with_capacity(rest.len());
+    while let Some((length, tail)) = rest.split_first() {
+        let (string, tail) = tail.split_at_checked(usize::from(*length))?;
+        text.extend_from_slice(string);
+        rest = tail;
+    }
+    String::from_utf8(text).ok()
+}
+
+#[cfg(test)]
+mod tests;

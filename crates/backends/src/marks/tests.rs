@@ -1,0 +1,144 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+use proptest::prelude::*;
+use rstest::rstest;
+
+use super::external_dns::{Heritage, Naming, Registry};
+use super::*;
+
+fn name(text: &str) -> Name {
+    Name::parse(text).unwrap()
+}
+
+fn txt(owner: &str, text: &str) -> RecordSet {
+    RecordSet::new(name(owner), Rtype::TXT, 300, vec![Rdata::txt(text)])
+}
+
+fn mark() -> Mark {
+    let types = BTreeSet::from([Rtype::A, Rtype::TXT]);
+    Mark { owner: "prod weu".to_owned(), generation: 7, name: name("www.example.org"), types }
+}
+
+#[test]
+fn a_mark_stands_in_the_corner_of_its_zone_and_reads_like_this() {
+    let zone = name("example.org");
+    let set = mark().to_set(&zone).unwrap();
+    assert!(set.name.is_below(&corner(&zone).unwrap()), "{}", set.name);
+    assert_eq!(set.name.labels().count(), 5);
+    let text = text_of(&set.data[0]).unwrap();
+    assert_eq!(text, "v=fingerpost1 owner=prod%20weu generation=7 name=www.example.org. types=A,TXT");
+    assert_eq!(Mark::read(&set, &zone), Some(mark()));
+}
+
+#[test]
+fn changed_data_leaves_the_mark_alone_and_another_owner_has_another_mark() {
+    let zone = name("example.org");
+    let other = Mark { owner: "other".to_owned(), ..mark() };
+    assert_ne!(mark().to_set(&zone).unwrap().name, other.to_set(&zone).unwrap().name);
+    assert_eq!(
+        mark_name("prod weu", &name("www.example.org"), &zone),
+        Some(mark().to_set(&zone).unwrap().name)
+    );
+}
+
+#[test]
+fn a_zone_whose_name_leaves_no_room_has_no_marks() {
+    let label = "a".repeat(60);
+    let zone = name(&format!("{label}.{label}.{label}.example"));
+    assert_eq!(mark_name("o", &zone, &zone).map(|_| ()), Some(()), "this one is short enough");
+    let zone = name(&format!("{label}.{label}.{label}.aaaaaaaaaaaa.example"));
+    assert_eq!(mark_name("o", &zone, &zone), None);
+}
+
+#[rstest]
+#[case::empty("")]
+#[case::another_version("v=fingerpost2 owner=prod%20weu generation=7 name=www.example.org. types=A")]
+#[case::no_types("v=fingerpost1 owner=prod%20weu generation=7 name=www.example.org. types=")]
+#[case::more("v=fingerpost1 owner=prod%20weu generation=7 name=www.example.org. types=A x=y")]
+#[case::two_spaces("v=fingerpost1  owner=prod%20weu generation=7 name=www.example.org. types=A")]
+#[case::unsorted("v=fingerpost1 owner=prod%20weu generation=7 name=www.example.org. types=TXT,A")]
+#[case::lower_escape("v=fingerpost1 owner=%70rod%20weu generation=7 name=www.example.org. types=A")]
+#[case::another_name("v=fingerpost1 owner=prod%20weu generation=7 name=ftp.example.org. types=A")]
+#[case::another_owner("v=fingerpost1 owner=x generation=7 name=www.example.org. types=A")]
+#[case::leading_zero("v=fingerpost1 owner=prod%20weu generation=07 name=www.example.org. types=A")]
+fn promise_13_a_corrupt_mark_reads_as_none(#[case] text: &str) {
+    let zone = name("example.org");
+    let place = mark_name("prod weu", &name("www.example.org"), &zone).unwrap();
+    let set = RecordSet::new(place, Rtype::TXT, 300, vec![Rdata::txt(text)]);
+    assert_eq!(Mark::read(&set, &zone), None);
+}
+
+#[test]
+fn promise_13_a_mark_with_company_or_in_another_place_reads_as_none() {
+    let zone = name("example.org");
+    let set = mark().to_set(&zone).unwrap();
+    let two = vec![set.data[0].clone(), Rdata::txt("else")];
+    assert_eq!(Mark::read(&RecordSet::new(set.name.clone(), Rtype::TXT, 300, two), &zone), None);
+    assert_eq!(Mark::read(&RecordSet { name: name("x.example.org"), ..set }, &zone), None);
+}
+
+proptest! {
+    #[test]
+    fn promise_27_the_round_trip_of_a_mark_is_the_identity(
+        owner in ".{0,300}",
+        generation: u64,
+        labels in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..20), 0..5),
+        types in prop::collection::btree_set((1u16..100).prop_map(Rtype), 1..6),
+    ) {
+        let zone = name("example.org");
+        let marked = labels.iter().fold(zone.clone(), |name, label| name.child(label).unwrap());
+        let mark = Mark { owner, generation, name: marked, types };
+        let set = mark.to_set(&zone).unwrap();
+        prop_assert_eq!(Mark::read(&set, &zone), Some(mark));
+    }
+
+    #[test]
+    fn no_text_at_all_makes_reading_fail(text in ".{0,200}") {
+        let set = txt("x._fingerpost.example.org", &text);
+        prop_assert_eq!(Mark::read(&set, &name("example.org")), None);
+        let _ = Heritage::read(&set);
+    }
+}
+
+#[rstest]
+#[case::plain("heritage=external-dns,external-dns/owner=me,external-dns/resource=service/a/b", Some("me"))]
+#[case::quoted("\"heritage=external-dns,external-dns/owner=me\"", Some("me"))]
+#[case::another_heritage("heritage=other,external-dns/owner=me", None)]
+#[case::no_owner("heritage=external-dns", None)]
+#[case::no_heritage("external-dns/owner=me", None)]
+#[case::something_else("v=spf1 -all", None)]
+fn external_dns_registry_records_are_read(#[case] text: &str, #[case] owner: Option<&str>) {
+    let read = Heritage::read(&txt("a-www.example.org", text));
+    assert_eq!(read.as_ref().map(|heritage| heritage.owner.as_str()), owner);
+}
+
+#[rstest]
+#[case("", "", "", "www.example.org", Rtype::A, &["a-www.example.org", "www.example.org"])]
+#[case("", "", "", "www.example.org", Rtype::AAAA, &["aaaa-www.example.org"])]
+#[case("x.", "", "", "www.example.org", Rtype::CNAME, &["x.cname-www.example.org", "x.www.example.org"])]
+#[case("%{record_type}.", "", "", "www.example.org", Rtype::A, &["a.www.example.org", ])]
+#[case("t-%{record_type}.", "", "", "example.org", Rtype::A, &["t-a.example.org", "t-.example.org"])]
+#[case("", "-txt", "", "www.example.org", Rtype::A, &["a-www-txt.example.org", "www-txt.example.org"])]
+#[case("", "", "any", "*.example.org", Rtype::A, &["a-any.example.org", "any.example.org"])]
+#[case("", "", "", "*.example.org", Rtype::A, &["a-*.example.org", "*.example.org"])]
+fn external_dns_names_its_registry_records_so(
+    #[case] prefix: &str,
+    #[case] suffix: &str,
+    #[case] wildcard: &str,
+    #[case] marked: &str,
+    #[case] rtype: Rtype,
+    #[case] expected: &[&str],
+) {
+    let naming = Naming { prefix: prefix.into(), suffix: suffix.into(), wildcard: wildcard.into() };
+    let names = naming.candidates(&SetKey { name: name(marked), rtype });
+    assert_eq!(names, expected.iter().map(|text| name(text)).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_registry_tells_who_marked_a_set_and_nobody_for_its_neighbour() {
+    let mut registry = Registry::new(vec![Naming { prefix: "reg.".into(), ..Naming::default() }]);
+    registry.note(&txt("reg.a-www.example.org", "heritage=external-dns,external-dns/owner=weu"));
+    let heritage = |text: &str, rtype| registry.heritage(&SetKey { name: name(text), rtype }).cloned();
+    assert_eq!(heritage("www.example.org", Rtype::A).unwrap().owner, "weu");
+    assert_eq!(heritage("www.example.org", Rtype::AAAA), None);
+    assert_eq!(heritage("ftp.example.org", Rtype::A), None);
+}

@@ -1,0 +1,91 @@
+//! Deliveries of `up`: what a class may reach, who we are there, and Secrets from folders and files.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use backends::delivery::Fence;
+use planner::Delta;
+use tokio::sync::watch;
+
+use super::Up;
+use crate::cli::UpArguments;
+use crate::deliveries::{Circumstances, Counts};
+use crate::secrets::{FolderSecrets, LocalSecrets};
+use crate::source::ClusterFolders;
+use crate::state;
+
+/// Whoever runs `up` writes, and who started last is the newest.
+struct Alone {
+    generation: u64,
+}
+
+impl Fence for Alone {
+    fn may_send(&self, _: std::time::Duration) -> bool {
+        true
+    }
+
+    fn generation(&self) -> u64 {
+        self.generation
+    }
+}
+
+/// What deliveries start from.
+pub(super) fn circumstances(
+    arguments: &UpArguments,
+    clusters: &[ClusterFolders],
+    secrets: Arc<LocalSecrets>,
+    secret_changes: watch::Receiver<u64>,
+    counts: Counts,
+) -> Result<Circumstances> {
+    let delivery = &arguments.delivery;
+    let mut guard = delivery.targets.guard(Vec::new())?;
+    // Who listens on loopback only is alone on this machine, and means this machine.
+    if arguments.dns.ip().is_loopback() {
+        guard.allow_loopback();
+    }
+    let now = jiff::Timestamp::now().as_microsecond();
+    Ok(Circumstances {
+        owner: Some(delivery.owner.clone().unwrap_or_else(|| owner(clusters))),
+        guard: Arc::new(guard),
+        fence: Arc::new(Alone { generation: u64::try_from(now).unwrap_or_default() }),
+        secrets,
+        secret_changes,
+        retry: delivery.retry(),
+        health_interval: delivery.health_check_interval,
+        drift_interval: delivery.drift_interval,
+        counts,
+    })
+}
+
+/// The folders on this machine: the same after every start, and another on another machine.
+pub(in super::super) fn owner(clusters: &[ClusterFolders]) -> String {
+    let host = std::fs::read_to_string("/etc/hostname").unwrap_or_default();
+    format!("up-{}-{:.8}", host.trim(), state::key(clusters))
+}
+
+impl Up {
+    /// Takes the Secrets that the folders declare.
+    pub(super) fn hear_secrets(&mut self, secrets: FolderSecrets) {
+        if self.secrets.declare(secrets) {
+            self.secret_changes.send_modify(|count| *count += 1);
+        }
+    }
+
+    /// Looks whether Secrets in files are others now.
+    pub(super) fn look_at_secret_files(&mut self) {
+        if self.secrets.have_files_changed() {
+            self.secret_changes.send_modify(|count| *count += 1);
+        }
+    }
+
+    /// Lets the deliveries follow the plan; one that was made anew is told whole.
+    pub(super) fn deliver(&mut self, delta: &Delta, anew: bool) {
+        let planner = self.instance.planner();
+        if anew {
+            self.deliveries.end();
+            self.deliveries.begin(&planner);
+        } else {
+            self.deliveries.follow(&planner, delta);
+        }
+    }
+}

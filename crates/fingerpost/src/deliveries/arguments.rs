@@ -1,0 +1,74 @@
+//! What can be said on the command line about deliveries.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use backends::delivery::Retry;
+use backends::transport::guard::Guard;
+use clap::Args;
+use server::Network;
+
+use crate::cli::parse_duration;
+
+const HEADING: &str = "Providers";
+
+/// Where requests may go.
+#[derive(Clone, Debug, Default, Args)]
+pub struct TargetArguments {
+    /// Networks that a DNSClass may point at although they are loopback or link-local
+    #[arg(long, value_name = "CIDR", env = "FINGERPOST_ALLOW_TARGET", value_delimiter = ',',
+        help_heading = HEADING)]
+    pub allow_target: Vec<String>,
+}
+
+impl TargetArguments {
+    /// The networks that are allowed.
+    pub fn networks(&self) -> Result<Vec<Network>> {
+        let parse = |text: &String| text.parse().with_context(|| format!("--allow-target {text}"));
+        self.allow_target.iter().map(parse).collect()
+    }
+
+    /// What requests may go to; some addresses are forbidden unless they are allowed.
+    pub fn guard(&self, forbidden: Vec<IpAddr>) -> Result<Guard> {
+        Ok(Guard { allowed: self.networks()?, forbidden })
+    }
+}
+
+/// How records reach providers.
+#[derive(Clone, Debug, Args)]
+pub struct DeliveryArguments {
+    /// Where requests may go.
+    #[command(flatten)]
+    pub targets: TargetArguments,
+    /// Who we are in the ownership marks at providers; must differ between clusters that share one
+    #[arg(long, value_name = "NAME", env = "FINGERPOST_OWNER", help_heading = HEADING)]
+    pub owner: Option<String>,
+    /// How often a DNSClass is asked how it is
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration,
+        env = "DNS_CLASS_HEALTH_CHECK_INTERVAL", help_heading = HEADING)]
+    pub health_check_interval: Duration,
+    /// The first pause after a failed request; each further one is twice as long
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_duration,
+        env = "DNS_RECORD_RETRY_BASE_DELAY", help_heading = HEADING)]
+    pub retry_base_delay: Duration,
+    /// The longest pause between two attempts
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_duration,
+        env = "DNS_RECORD_RETRY_MAX_DELAY", help_heading = HEADING)]
+    pub retry_max_delay: Duration,
+    /// After how many attempts a record's status says so; it is tried on at the longest pause
+    #[arg(long, value_name = "NUMBER", default_value_t = 5, env = "DNS_RECORD_RETRY_MAX_ATTEMPTS",
+        help_heading = HEADING)]
+    pub retry_max_attempts: u32,
+    /// How often providers are compared with the plan although nothing changed
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration,
+        env = "FINGERPOST_DRIFT_INTERVAL", help_heading = HEADING)]
+    pub drift_interval: Duration,
+}
+
+impl DeliveryArguments {
+    /// How failures are retried.
+    pub fn retry(&self) -> Retry {
+        Retry { base: self.retry_base_delay, cap: self.retry_max_delay, attempts: self.retry_max_attempts }
+    }
+}

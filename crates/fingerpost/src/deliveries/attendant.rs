@@ -1,0 +1,123 @@
+//! A class's attendant: keeps it supplied with valid credentials, and asks it how it is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::DNSClassSpec;
+use backends::Provider;
+use backends::delivery::{Order, Trouble};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
+
+use super::credentials::{Credentials, gather};
+use super::reports::Health;
+use super::{Circumstances, Told, Word, connect, owner_at};
+
+/// How long until credentials that could not be had are looked for again.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+/// How often a token is renewed; it lives for twice as long.
+const RENEW_TOKEN: Duration = Duration::from_secs(900);
+
+pub(super) struct Attendant {
+    pub(super) class: Arc<str>,
+    pub(super) spec: DNSClassSpec,
+    pub(super) circumstances: Circumstances,
+    pub(super) orders: UnboundedSender<Order>,
+    pub(super) last_check: Option<jiff::Timestamp>,
+}
+
+type Connected = Result<Arc<dyn Provider>, Trouble>;
+
+impl Attendant {
+    pub(super) fn start(mut self, number: u64, told: UnboundedSender<Word>) -> JoinHandle<()> {
+        tokio::spawn(async move {
+            let class = self.class.clone();
+            // Nobody listens when the process ends.
+            self.attend(|health| drop(told.send((class.clone(), number, Told::Health(health))))).await;
+        })
+    }
+
+    async fn attend(&mut self, tell: impl Fn(Health)) {
+        let mut check = self.first_check();
+        let mut known: Option<Result<Credentials, Trouble>> = None;
+        let mut provider: Connected =
+            Err(Trouble { reason: "Pending", code: "PENDING", message: String::new() });
+        loop {
+            let gathered = gather(&self.class, &self.spec, &*self.circumstances.secrets).await;
+            if known.as_ref() != Some(&gathered) {
+                provider = self.connect(&gathered);
+                // The delivery ends with us.
+                let _ = self.orders.send(Order::Provider(provider.clone()));
+                if let Err(trouble) = &provider {
+                    tell(health(Err(trouble.clone())));
+                }
+            }
+            let look = self.next_look(gathered.is_err());
+            known = Some(gathered);
+            self.check_until_changed(&provider, &mut check, look, &tell).await;
+        }
+    }
+
+    fn connect(&self, gathered: &Result<Credentials, Trouble>) -> Connected {
+        let Circumstances { guard, owner, .. } = &self.circumstances;
+        let owner = owner.as_ref().ok_or_else(nobody)?;
+        gathered.as_ref().map_err(Clone::clone).and_then(|credentials| {
+            connect::provider(&self.spec, credentials, guard, &owner_at(owner, &self.class))
+        })
+    }
+
+    fn next_look(&self, failed: bool) -> Option<Instant> {
+        let renews = self.spec.service_account_auth.is_some().then_some(RENEW_TOKEN);
+        let wait = if failed { Some(LOOK_AGAIN) } else { renews };
+        wait.map(|wait| Instant::now() + wait)
+    }
+
+    /// Asks how the server is, time and again, until credentials may be others.
+    async fn check_until_changed(
+        &mut self,
+        provider: &Connected,
+        check: &mut Instant,
+        look: Option<Instant>,
+        tell: &impl Fn(Health),
+    ) {
+        loop {
+            tokio::select! {
+                // Who tells of changes lives as long as the process.
+                _ = self.circumstances.secret_changes.changed() => return,
+                () = sleep_until(look.unwrap_or(*check)), if look.is_some() => return,
+                () = sleep_until(*check), if provider.is_ok() => {
+                    if let Ok(provider) = provider {
+                        let result = provider.health().await.map_err(|failure| Trouble::from(&failure));
+                        tell(health(result));
+                    }
+                    *check = Instant::now() + self.circumstances.health_interval;
+                }
+            }
+        }
+    }
+
+    /// The first check falls due an interval after the last one that the status knows of.
+    fn first_check(&self) -> Instant {
+        let now = jiff::Timestamp::now();
+        let since = self.last_check.map(|last| now.duration_since(last).unsigned_abs());
+        let wait =
+            since.map_or(Duration::ZERO, |since| self.circumstances.health_interval.saturating_sub(since));
+        Instant::now() + wait
+    }
+}
+
+fn nobody() -> Trouble {
+    Trouble {
+        reason: "InvalidConfiguration",
+        code: "INVALID_CONFIGURATION",
+        message:
+            "it is not known who we are at a provider: let the operator read the namespace kube-system, \
+                  whose uid tells clusters apart, or give --owner"
+                .to_owned(),
+    }
+}
+
+fn health(result: Result<(), Trouble>) -> Health {
+    Health { result, at: jiff::Timestamp::now().as_second() }
+}

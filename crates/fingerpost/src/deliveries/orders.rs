@@ -1,0 +1,103 @@
+//! From the plan to the orders of one class.
+
+use std::sync::Arc;
+
+use backends::delivery::{Known, Node, Order};
+use backends::{Entry, NewZone, SetKey};
+use dns::{Name, Rtype};
+use planner::{Delta, Planner, WantedSet};
+
+use super::{Class, Memory};
+
+impl Class {
+    /// Tells the whole plan of a class, after which deletions may be worked out.
+    pub(super) fn tell_everything(&mut self, class: &Arc<str>, planner: &Planner, memory: &mut Memory) {
+        let nodes = planner.delivery_nodes(class);
+        let known = planner.known(class).into_iter().map(known).chain(memory.known(class)).collect();
+        self.tell_known(class, planner, known);
+        self.tell_nodes(class, planner, nodes, memory);
+        self.order(Order::Complete);
+    }
+
+    /// Tells what a change of the plan means for a class.
+    pub(super) fn follow(&mut self, class: &Arc<str>, planner: &Planner, delta: &Delta, memory: &mut Memory) {
+        let zones: Vec<Name> =
+            delta.zones.iter().filter(|zone| self.zones.contains(*zone)).cloned().collect();
+        for zone in zones {
+            self.tell_zone(class, planner, &zone);
+        }
+        let owed = delta.deliveries.iter().flat_map(|(_, name)| planner.known_at(class, name)).map(known);
+        self.tell_known(class, planner, owed.collect());
+        let moved: Vec<(Name, Name)> = delta.nodes.iter().chain(&delta.deliveries).cloned().collect();
+        self.tell_nodes(class, planner, moved, memory);
+    }
+
+    /// What may stand at the provider because of us.
+    fn tell_known(&mut self, class: &Arc<str>, planner: &Planner, known: Vec<Known>) {
+        for zone in known.iter().map(|known| &known.zone) {
+            if self.zones.insert(zone.clone()) {
+                self.tell_zone(class, planner, zone);
+            }
+        }
+        if !known.is_empty() {
+            self.order(Order::Known(known));
+        }
+    }
+
+    fn tell_nodes(
+        &mut self,
+        class: &Arc<str>,
+        planner: &Planner,
+        mut nodes: Vec<(Name, Name)>,
+        memory: &mut Memory,
+    ) {
+        nodes.sort_unstable();
+        nodes.dedup();
+        let (mut told, mut adopted) = (Vec::new(), Vec::new());
+        for (zone, name) in nodes {
+            let wanted = planner.wanted(class, &zone, &name);
+            let keys = wanted.iter().filter(|one| one.adopts);
+            adopted.extend(keys.map(|one| (zone.clone(), SetKey { name: name.clone(), rtype: one.rtype })));
+            let place = (zone, name);
+            let is_concerned = if wanted.is_empty() {
+                self.nodes.remove(&place)
+            } else {
+                self.nodes.insert(place.clone());
+                true
+            };
+            if is_concerned {
+                let (zone, name) = place;
+                if self.zones.insert(zone.clone()) {
+                    self.tell_zone(class, planner, &zone);
+                }
+                told.push(node(zone, name, wanted));
+            }
+        }
+        if !adopted.is_empty() {
+            self.order(Order::Adopt(adopted));
+        }
+        if !told.is_empty() {
+            memory.note(class, &self.spec, &told);
+            self.order(Order::Nodes(told));
+        }
+    }
+
+    fn tell_zone(&self, class: &Arc<str>, planner: &Planner, zone: &Name) {
+        if let Some((soa, name_servers)) = planner.zone_facts(class, zone) {
+            self.order(Order::Zone(NewZone { origin: zone.clone(), soa, name_servers }));
+        }
+    }
+}
+
+fn known((zone, name, rtype, domain): (Name, Name, Rtype, Option<Name>)) -> Known {
+    Known { zone, key: SetKey { name, rtype }, domain }
+}
+
+fn node(zone: Name, name: Name, wanted: Vec<WantedSet>) -> Node {
+    let kept = wanted.iter().filter(|one| one.set.is_none()).map(|one| one.rtype).collect();
+    let entry = |one: WantedSet| {
+        let WantedSet { set, domain, properties, .. } = one;
+        Some(Entry { set: set?, domain, properties })
+    };
+    Node { zone, name, sets: wanted.into_iter().filter_map(entry).collect(), kept }
+}

@@ -1,0 +1,166 @@
+//! Import: what a provider's zone holds, whose it is, and what becoming ours would mean.
+//!
+//! Nothing in here asks or writes anything; the command does.
+
+pub mod manifests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use backends::delivery::Trouble;
+use backends::marks::external_dns::{Heritage, Naming, Registry};
+use backends::marks::{Mark, corner, mark_key};
+use backends::{Entry, SetChange, SetKey};
+use dns::{Name, RecordSet, Rtype};
+use serde::Serialize;
+
+/// Whose a record set is, as far as marks tell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "kind", content = "owner")]
+pub enum Holder {
+    /// Ours.
+    Us,
+    /// That of another Fingerpost.
+    Other(String),
+    /// That of an ExternalDNS.
+    ExternalDns(String),
+    /// Nobody says that it is theirs.
+    Nobody,
+}
+
+/// What is to be done with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Verdict {
+    /// It is ours already.
+    Ours,
+    /// It becomes ours as it stands.
+    Adopted,
+    /// It becomes ours, and then what the plan says.
+    Changed,
+    /// It stays somebody else's.
+    LeftAlone,
+}
+
+/// A record set of the zone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// As it stands.
+    pub set: RecordSet,
+    /// Whose it is.
+    pub holder: Holder,
+    /// What is to be done with it.
+    pub verdict: Verdict,
+    /// What the plan says of it, the same or something else.
+    pub planned: Option<RecordSet>,
+}
+
+/// What may become ours.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// Who we are.
+    pub owner: String,
+    /// The ExternalDNS whose records become ours.
+    pub adopt_owner: Option<String>,
+    /// How that one names its registry records.
+    pub naming: Naming,
+}
+
+/// Everything that a zone holds but marks, registry records and the SOA.
+pub fn items(
+    zone: &Name,
+    entries: &[Entry],
+    choice: &Choice,
+    planned: &BTreeMap<SetKey, RecordSet>,
+) -> Vec<Item> {
+    let sets = || entries.iter().map(|entry| &entry.set);
+    let marks: Vec<Mark> = sets().filter_map(|set| Mark::read(set, zone)).collect();
+    let mut registry = Registry::new(vec![choice.naming.clone()]);
+    sets().for_each(|set| registry.note(set));
+    let is_content = |set: &&RecordSet| {
+        set.rtype != Rtype::SOA
+            && !corner(zone).is_some_and(|corner| set.name.is_in(&corner))
+            && Heritage::read(set).is_none()
+    };
+    let mut items: Vec<Item> = sets()
+        .filter(is_content)
+        .map(|set| {
+            let key = SetKey::of(set);
+            let holder = holder(&key, &marks, &registry, &choice.owner);
+            let planned = planned.get(&key).cloned();
+            let differs = planned.as_ref().is_some_and(|planned| planned != set);
+            Item { set: set.clone(), verdict: verdict(&holder, choice, differs), holder, planned }
+        })
+        .collect();
+    items.sort_by(|one, other| (&one.set.name, one.set.rtype).cmp(&(&other.set.name, other.set.rtype)));
+    items
+}
+
+fn holder(key: &SetKey, marks: &[Mark], registry: &Registry, own: &str) -> Holder {
+    let mut of_it = marks.iter().filter(|mark| mark.name == key.name && mark.types.contains(&key.rtype));
+    match of_it.next() {
+        Some(mark) if mark.owner == own => Holder::Us,
+        Some(mark) => Holder::Other(mark.owner.clone()),
+        None => match registry.heritage(key) {
+            Some(heritage) => Holder::ExternalDns(heritage.owner.clone()),
+            None => Holder::Nobody,
+        },
+    }
+}
+
+fn verdict(holder: &Holder, choice: &Choice, differs: bool) -> Verdict {
+    let becomes_ours = match holder {
+        Holder::Us => return if differs { Verdict::Changed } else { Verdict::Ours },
+        Holder::Other(_) => false,
+        Holder::ExternalDns(owner) => choice.adopt_owner.as_ref() == Some(owner),
+        // Who takes over an ExternalDNS takes what that one has, and no more.
+        Holder::Nobody => choice.adopt_owner.is_none(),
+    };
+    match (becomes_ours, differs) {
+        (false, _) => Verdict::LeftAlone,
+        (true, true) => Verdict::Changed,
+        (true, false) => Verdict::Adopted,
+    }
+}
+
+/// The marks by which what is adopted becomes ours; nothing else is written, and nothing deleted.
+///
+/// Only what the plan has is marked: whoever delivers would delete the rest as ours and not wanted.
+pub fn marks(
+    zone: &Name,
+    entries: &[Entry],
+    items: &[Item],
+    owner: &str,
+    generation: u64,
+) -> Result<Vec<SetChange>, Trouble> {
+    let adopted = items.iter().filter(|item| item.verdict != Verdict::LeftAlone && item.planned.is_some());
+    let mut types: BTreeMap<&Name, BTreeSet<Rtype>> = BTreeMap::new();
+    for item in adopted {
+        types.entry(&item.set.name).or_default().insert(item.set.rtype);
+    }
+    let mut changes = Vec::new();
+    for (name, mut types) in types {
+        let key = mark_key(owner, name, zone).ok_or_else(no_room)?;
+        let before = entries.iter().find(|entry| SetKey::of(&entry.set) == key).cloned();
+        let standing = before.as_ref().and_then(|entry| Mark::read(&entry.set, zone));
+        let held = standing.map(|mark| mark.types).unwrap_or_default();
+        if types.is_subset(&held) {
+            continue;
+        }
+        types.extend(held);
+        let mark = Mark { owner: owner.to_owned(), generation, name: name.clone(), types };
+        let set = mark.to_set(zone).ok_or_else(no_room)?;
+        changes.push(SetChange { key, before, after: Some(set.into()) });
+    }
+    Ok(changes)
+}
+
+fn no_room() -> Trouble {
+    Trouble {
+        reason: "InvalidConfiguration",
+        code: "INVALID_CONFIGURATION",
+        message: "the zone's name leaves no room for ownership marks".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

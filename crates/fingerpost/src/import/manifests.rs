@@ -1,0 +1,171 @@
+//! Record sets as manifests that plan to just these record sets.
+
+use backends::webhook::record::record;
+use dns::{Name, RecordSet, Rtype, Soa};
+use serde_json::{Value, json};
+
+use super::{Item, Verdict};
+
+/// Which kinds the manifests are of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Form {
+    /// A DNSRecord for each record set.
+    #[default]
+    #[value(name = "DNSRecord")]
+    DnsRecord,
+    /// A Zone, and a Record for each record.
+    #[value(name = "Zone")]
+    Zone,
+}
+
+/// Where manifests are to go.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    /// The class.
+    pub class: &'a str,
+    /// The zone.
+    pub zone: &'a Name,
+    /// The namespace.
+    pub namespace: &'a str,
+}
+
+/// The manifests of what is or becomes ours, and the record sets that cannot be written so.
+pub fn manifests(
+    form: Form,
+    target: Target<'_>,
+    soa: Option<&Soa>,
+    items: &[Item],
+) -> (Vec<Value>, Vec<RecordSet>) {
+    let ours: Vec<&RecordSet> =
+        items.iter().filter(|item| item.verdict != Verdict::LeftAlone).map(|item| &item.set).collect();
+    match form {
+        Form::DnsRecord => dns_records(target, &ours),
+        Form::Zone => (zone(target, soa, &ours), Vec::new()),
+    }
+}
+
+fn dns_records(target: Target<'_>, sets: &[&RecordSet]) -> (Vec<Value>, Vec<RecordSet>) {
+    let (mut manifests, mut others) = (Vec::new(), Vec::new());
+    for set in sets {
+        match dns_record(target, set) {
+            Some(manifest) => manifests.push(manifest),
+            None => others.push((*set).clone()),
+        }
+    }
+    (manifests, others)
+}
+
+fn dns_record(target: Target<'_>, set: &RecordSet) -> Option<Value> {
+    // A zone's own name servers are the zone's, and an alias cannot stand beside them.
+    if set.name == *target.zone && set.rtype == Rtype::NS {
+        return None;
+    }
+    let record = record(set, target.zone, false)?;
+    let mut spec = json!({
+        "type": record.r#type,
+        "domain": record.domain,
+        "subdomain": record.subdomain,
+        "dnsClassRef": { "name": target.class },
+        "values": record.values,
+        "ttl": set.ttl,
+    });
+    if let Some(metadata) = record.metadata {
+        spec["metadata"] = json!(metadata);
+    }
+    let manifest =
+        object("dns.homelab.mortenolsen.pro/v1alpha1", "DNSRecord", target, &label(target, set, None), spec);
+    // What validation would refuse is no DNSRecord.
+    let object = api::decode(api::Kind::DNSRecord, &manifest).ok()?;
+    api::validate(&object).is_empty().then_some(manifest)
+}
+
+fn zone(target: Target<'_>, soa: Option<&Soa>, sets: &[&RecordSet]) -> Vec<Value> {
+    let is_own_servers = |set: &RecordSet| set.name == *target.zone && set.rtype == Rtype::NS;
+    let servers: Vec<Name> = sets
+        .iter()
+        .filter(|set| is_own_servers(set))
+        .flat_map(|set| set.data.iter())
+        .filter_map(|data| data.target())
+        .collect();
+    let ttl = sets.iter().find(|set| is_own_servers(set)).map(|set| set.ttl);
+    let mut spec = json!({ "domainName": target.zone.to_string(), "dnsClassRef": { "name": target.class } });
+    if let Some(ttl) = ttl {
+        spec["ttl"] = json!(ttl);
+    }
+    if let Some(soa) = soa {
+        spec["refresh"] = json!(soa.refresh);
+        spec["retry"] = json!(soa.retry);
+        spec["expire"] = json!(soa.expire);
+        spec["negativeResponseCache"] = json!(soa.minimum);
+        spec["admin"] = json!(soa.rname.to_string());
+    }
+    if !servers.is_empty() {
+        spec["nameServers"] = servers.iter().map(|name| json!(name.to_string())).collect();
+    }
+    let name = object_name(&target.zone.undotted());
+    let mut manifests = vec![object("kubi.zone/v1alpha1", "Zone", target, &name, spec)];
+    for set in sets.iter().filter(|set| !is_own_servers(set)) {
+        manifests.extend(records(target, &name, set));
+    }
+    manifests
+}
+
+fn records(target: Target<'_>, zone: &str, set: &RecordSet) -> Vec<Value> {
+    let several = set.data.len() > 1;
+    let record = |(number, data): (usize, &dns::Rdata)| {
+        let spec = json!({
+            "domainName": set.name.to_string(),
+            "zoneRef": { "name": zone },
+            "type": set.rtype.to_string(),
+            "ttl": set.ttl,
+            "rdata": data.to_string(),
+        });
+        let name = label(target, set, several.then_some(number + 1));
+        object("kubi.zone/v1alpha1", "Record", target, &name, spec)
+    };
+    set.data.iter().enumerate().map(record).collect()
+}
+
+fn object(api_version: &str, kind: &str, target: Target<'_>, name: &str, spec: Value) -> Value {
+    let metadata = json!({ "name": name, "namespace": target.namespace });
+    json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec })
+}
+
+/// A name for an object: the record's own within the zone, its type and, of several, its number.
+fn label(target: Target<'_>, set: &RecordSet, number: Option<usize>) -> String {
+    let full = set.name.undotted();
+    let inner = full.strip_suffix(&target.zone.undotted()).unwrap_or(&full).trim_end_matches('.');
+    let inner = if inner.is_empty() { "apex" } else { inner };
+    let number = number.map(|number| format!("-{number}")).unwrap_or_default();
+    object_name(&format!("{inner}-{}-{}{number}", target.zone.undotted(), set.rtype))
+}
+
+/// A text as the name of a Kubernetes object. What it cannot hold is spelled out, so that no two names
+/// become one.
+fn object_name(text: &str) -> String {
+    let mut name = String::new();
+    for octet in text.to_ascii_lowercase().bytes() {
+        match octet {
+            b'a'..=b'z' | b'0'..=b'9' | b'-' => name.push(char::from(octet)),
+            b'.' => name.push('.'),
+            b'*' => name.push_str("wildcard"),
+            b'_' => name.push_str("u-"),
+            other => name.push_str(&format!("x{other:02x}")),
+        }
+    }
+    let parts: Vec<&str> =
+        name.split('.').map(|part| part.trim_matches('-')).filter(|part| !part.is_empty()).collect();
+    shortened(&parts.join("."))
+}
+
+/// Names of objects have a limit; what is cut off is told apart by a hash.
+fn shortened(name: &str) -> String {
+    const MOST: usize = 253;
+    if name.len() <= MOST {
+        return name.to_owned();
+    }
+    let hash = ring::digest::digest(&ring::digest::SHA256, name.as_bytes());
+    let hash: String = hash.as_ref().iter().take(6).map(|octet| format!("{octet:02x}")).collect();
+    let kept: String = name.chars().take(MOST - 13).collect();
+    format!("{}-{hash}", kept.trim_end_matches(['-', '.']))
+}

@@ -1,0 +1,147 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use dns::Rdata;
+use rstest::rstest;
+
+use super::manifests::{Form, Target, manifests};
+use super::*;
+
+const ZONE: &str = "example.com";
+
+fn name(text: &str) -> Name {
+    Name::parse(text).unwrap()
+}
+
+fn set(owner: &str, rtype: &str, data: &[&str]) -> RecordSet {
+    let rtype: Rtype = rtype.parse().unwrap();
+    let data = data.iter().map(|text| Rdata::parse(rtype, text, &Name::root()).unwrap()).collect();
+    RecordSet::new(name(owner), rtype, 300, data)
+}
+
+fn heritage(owner: &str, of: &str) -> RecordSet {
+    let text = format!("heritage=external-dns,external-dns/owner={owner},external-dns/resource=crd/a/b");
+    RecordSet::new(name(of), Rtype::TXT, 300, vec![Rdata::txt(&text)])
+}
+
+fn mark(owner: &str, of: &str, rtype: Rtype) -> RecordSet {
+    let types = [rtype].into();
+    Mark { owner: owner.to_owned(), generation: 1, name: name(of), types }.to_set(&name(ZONE)).unwrap()
+}
+
+fn entries() -> Vec<Entry> {
+    let sets = [
+        set("example.com", "SOA", &["ns.example.com. noc.example.com. 1 2 3 4 5"]),
+        set("example.com", "NS", &["ns.example.com."]),
+        set("free.example.com", "A", &["192.0.2.1"]),
+        set("theirs.example.com", "A", &["192.0.2.2"]),
+        heritage("prod", "a-theirs.example.com"),
+        set("others.example.com", "A", &["192.0.2.3"]),
+        heritage("test", "a-others.example.com"),
+        set("ours.example.com", "A", &["192.0.2.4"]),
+        mark("us", "ours.example.com", Rtype::A),
+        set("elsewhere.example.com", "A", &["192.0.2.5"]),
+        mark("them", "elsewhere.example.com", Rtype::A),
+    ];
+    sets.into_iter().map(Entry::from).collect()
+}
+
+fn choice(adopt_owner: Option<&str>) -> Choice {
+    Choice { owner: "us".to_owned(), adopt_owner: adopt_owner.map(str::to_owned), naming: Naming::default() }
+}
+
+fn verdicts(adopt_owner: Option<&str>) -> Vec<(String, Verdict)> {
+    let items = items(&name(ZONE), &entries(), &choice(adopt_owner), &BTreeMap::new());
+    items.into_iter().map(|item| (item.set.name.undotted(), item.verdict)).collect()
+}
+
+#[rstest]
+#[case(None, "free.example.com", Verdict::Adopted)]
+#[case(None, "theirs.example.com", Verdict::LeftAlone)]
+#[case(None, "ours.example.com", Verdict::Ours)]
+#[case(None, "elsewhere.example.com", Verdict::LeftAlone)]
+#[case(Some("prod"), "free.example.com", Verdict::LeftAlone)]
+#[case(Some("prod"), "theirs.example.com", Verdict::Adopted)]
+#[case(Some("prod"), "others.example.com", Verdict::LeftAlone)]
+#[case(Some("prod"), "elsewhere.example.com", Verdict::LeftAlone)]
+fn only_what_is_nobodys_or_of_the_named_owner_is_adopted(
+    #[case] adopt_owner: Option<&str>,
+    #[case] name: &str,
+    #[case] verdict: Verdict,
+) {
+    assert!(verdicts(adopt_owner).contains(&(name.to_owned(), verdict)), "{:?}", verdicts(adopt_owner));
+}
+
+#[test]
+fn marks_and_registry_records_are_no_content() {
+    let names: Vec<String> = verdicts(None).into_iter().map(|(name, _)| name).collect();
+    assert!(!names.iter().any(|name| name.contains("_fingerpost") || name.starts_with("a-")), "{names:?}");
+}
+
+#[test]
+fn what_the_plan_has_otherwise_is_a_change() {
+    let planned = set("free.example.com", "A", &["192.0.2.99"]);
+    let planned = BTreeMap::from([(SetKey::of(&planned), planned)]);
+    let items = items(&name(ZONE), &entries(), &choice(None), &planned);
+    let free = items.iter().find(|item| item.set.name == name("free.example.com")).unwrap();
+    assert_eq!((free.verdict, free.planned.is_some()), (Verdict::Changed, true));
+}
+
+#[test]
+fn adopting_writes_marks_and_nothing_else() {
+    let (zone, entries) = (name(ZONE), entries());
+    let planned = |names: &[&str]| -> BTreeMap<SetKey, RecordSet> {
+        let sets = names.iter().map(|name| set(name, "A", &["192.0.2.2"]));
+        sets.map(|set| (SetKey::of(&set), set)).collect()
+    };
+    let all = items(&zone, &entries, &choice(Some("prod")), &planned(&[]));
+    let changes = marks(&zone, &entries, &all, "us", 7).unwrap();
+    assert_eq!(changes, [], "what the plan does not have would be deleted as soon as it is ours");
+    let all =
+        items(&zone, &entries, &choice(Some("prod")), &planned(&["theirs.example.com", "ours.example.com"]));
+    let changes = marks(&zone, &entries, &all, "us", 7).unwrap();
+    assert_eq!(changes.len(), 1, "what is ours already needs no new mark: {changes:?}");
+    let after = &changes[0].after.as_ref().unwrap().set;
+    let mark = Mark::read(after, &zone).unwrap();
+    assert_eq!((mark.name, mark.owner.as_str()), (name("theirs.example.com"), "us"));
+}
+
+#[test]
+fn manifests_plan_to_what_was_imported() {
+    let content = [
+        set("example.com", "NS", &["ns.example.com.", "ns2.example.net."]),
+        set("example.com", "MX", &["10 mail.example.com."]),
+        set("*.example.com", "A", &["192.0.2.1", "192.0.2.2"]),
+        set("_sip._tcp.example.com", "SRV", &["1 2 5060 sip.example.com."]),
+        set("txt.example.com", "TXT", &["\"with \\\"quotes\\\" and spaces\""]),
+        set("alias.example.com", "CNAME", &["free.example.com."]),
+        set("ca.example.com", "CAA", &["0 issue \"ca.example.net\""]),
+    ];
+    let entries: Vec<Entry> = content.iter().cloned().map(Entry::from).collect();
+    let zone = name(ZONE);
+    let items = items(&zone, &entries, &choice(None), &BTreeMap::new());
+    let soa = set("example.com", "SOA", &["ns.example.com. noc.example.com. 1 2 3 4 5"]).data[0].as_soa();
+    for form in [Form::DnsRecord, Form::Zone] {
+        let target = Target { class: "edge", zone: &zone, namespace: "dns" };
+        let (manifests, _) = manifests(form, target, soa.as_ref(), &items);
+        let class = serde_json::json!({"apiVersion": "dns.homelab.mortenolsen.pro/v1alpha1", "kind": "DNSClass",
+            "metadata": {"name": "edge"}, "spec": {"server": "http://dns.example.net"}});
+        let mut planner = planner::Planner::new(vec!["default".to_owned()]);
+        let changes = manifests.iter().chain([&class]).map(|manifest| {
+            let (version, kind) =
+                (manifest["apiVersion"].as_str().unwrap(), manifest["kind"].as_str().unwrap());
+            let api::Lookup::Known(kind) = api::Kind::lookup(version, kind) else { panic!("{manifest}") };
+            let object = api::decode(kind, manifest).unwrap_or_else(|error| panic!("{manifest}: {error}"));
+            assert_eq!(api::validate(&object), [], "{manifest}");
+            planner::Change::Put(planner::ClusterId(0), std::sync::Arc::new(object))
+        });
+        planner.apply(changes.collect());
+        for set in &content {
+            let is_apex_servers = set.rtype == Rtype::NS;
+            if form == Form::DnsRecord && is_apex_servers {
+                continue;
+            }
+            let wanted = planner.wanted("edge", &zone, &set.name);
+            assert!(wanted.iter().any(|one| one.set.as_ref() == Some(set)), "{form:?} {set:?}: {wanted:?}");
+        }
+    }
+}

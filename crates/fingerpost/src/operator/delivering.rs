@@ -1,0 +1,89 @@
+//! Deliveries of the operator: what a class may reach, and who we are there.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use backends::delivery::Fence;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Api;
+
+use super::Operator;
+use super::lease::Leadership;
+use crate::cluster::Connection;
+use crate::deliveries::{Circumstances, Counts, Deliveries, Memory};
+
+/// The namespace that every cluster has, once and for good.
+const ETERNAL: &str = "kube-system";
+/// How long one attempt to learn who we are may take, and how long until the next.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Who leads may write, while more is left of the lease than a request may take.
+struct Leads(Leadership);
+
+impl Fence for Leads {
+    fn may_send(&self, timeout: Duration) -> bool {
+        // A class may have a longer timeout than the lease lasts: then the lease is what counts.
+        self.0.may_send(timeout.min(LONGEST))
+    }
+
+    fn generation(&self) -> u64 {
+        self.0.generation()
+    }
+}
+
+/// The longest that a write waits for more lease than it has.
+const LONGEST: Duration = Duration::from_secs(5);
+
+impl Operator<'_> {
+    /// Deliveries that have not begun.
+    pub(super) async fn deliveries(&self, counts: Counts) -> Result<Deliveries> {
+        let delivery = &self.arguments.delivery;
+        let owner = match &delivery.owner {
+            Some(owner) => Some(owner.clone()),
+            None => owner(&self.connection).await,
+        };
+        let guard = delivery.targets.guard(api_server(&self.connection).await)?;
+        let circumstances = Circumstances {
+            owner,
+            guard: Arc::new(guard),
+            fence: Arc::new(Leads(self.leadership.clone())),
+            secrets: self.secrets.clone(),
+            secret_changes: self.secrets.changes(),
+            retry: delivery.retry(),
+            health_interval: delivery.health_check_interval,
+            drift_interval: delivery.drift_interval,
+            counts,
+        };
+        Ok(Deliveries::new(circumstances, Memory::elsewhere()))
+    }
+}
+
+/// What tells this cluster from others; nothing where we may not know. Waits for the API server.
+pub(crate) async fn owner(connection: &Connection) -> Option<String> {
+    let namespaces: Api<Namespace> = Api::all(connection.client.clone());
+    loop {
+        match tokio::time::timeout(TIMEOUT, namespaces.get(ETERNAL)).await {
+            Ok(Ok(namespace)) => return namespace.metadata.uid.map(|uid| format!("cluster-{uid}")),
+            Ok(Err(kube::Error::Api(status))) if (400..500).contains(&status.code) => {
+                tracing::warn!(
+                    "the namespace {ETERNAL} cannot be read: nothing is written to providers without --owner"
+                );
+                return None;
+            }
+            _ => tokio::time::sleep(TIMEOUT).await,
+        }
+    }
+}
+
+/// The API server's addresses: no class may point at it.
+async fn api_server(connection: &Connection) -> Vec<IpAddr> {
+    let url = &connection.config.cluster_url;
+    let host = url.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
+    let port = url.port_u16().unwrap_or(443);
+    match tokio::net::lookup_host((host, port)).await {
+        Ok(found) => found.map(|address| address.ip().to_canonical()).collect(),
+        Err(_) => Vec::new(),
+    }
+}

@@ -1,0 +1,52 @@
+//! What is counted, in the text form that Prometheus reads.
+
+use axum::response::Response;
+use backends::webhook::protocol::Code;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use crate::http::metrics::response;
+
+/// What is counted.
+#[derive(Clone, Debug, Default)]
+pub struct Metrics {
+    requests: Family<RequestLabels, Counter>,
+    refusals: Family<RefusalLabels, Counter>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    endpoint: String,
+    status: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RefusalLabels {
+    code: String,
+}
+
+impl Metrics {
+    /// Counts a request that was answered.
+    pub fn count(&self, endpoint: &str, status: u16, code: Option<Code>) {
+        self.requests.get_or_create(&RequestLabels { endpoint: endpoint.to_owned(), status }).inc();
+        if let Some(code) = code {
+            self.refusals.get_or_create(&RefusalLabels { code: code.as_str().to_owned() }).inc();
+        }
+    }
+
+    /// The page.
+    pub fn page(&self, nonces: Option<usize>) -> Response {
+        let mut registry = Registry::with_prefix("fingerpost_provider");
+        registry.register("requests", "Requests by endpoint and status", self.requests.clone());
+        registry.register("refusals", "Requests that were refused, by code", self.refusals.clone());
+        if let Some(nonces) = nonces {
+            let gauge = Gauge::<i64>::default();
+            gauge.set(i64::try_from(nonces).unwrap_or(i64::MAX));
+            registry.register("nonces", "Nonces that are remembered", gauge);
+        }
+        response(&registry)
+    }
+}

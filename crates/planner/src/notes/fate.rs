@@ -1,0 +1,119 @@
+//! How what an object wants fares at the provider of its class, and the words for it.
+
+use api::{ConditionStatus as Said, Published, PublishedCondition};
+
+use crate::delivery::{Told, Trouble, hash_of};
+use crate::note::{ConditionStatus, Note};
+use crate::output::Claim;
+use crate::place::{Place, Scope};
+use crate::planner::Planner;
+use crate::setting::Setting;
+use crate::snapshot::Entry;
+
+/// How a claim fares at the provider of its class.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Fate<'a> {
+    /// Nothing was heard since the start.
+    Untold,
+    /// It has changed since something was heard.
+    Pending,
+    Stands,
+    Failed(&'a Trouble),
+    /// Somebody else's record stands there; whose, where that is known, and since when.
+    Foreign(Option<&'a str>, i64),
+}
+
+/// The reasons that deliveries have. Those of an earlier process are taken over by these words only.
+const REASONS: [&str; 12] = [
+    "Adopted",
+    "AuthenticationFailed",
+    "InvalidConfiguration",
+    "NameConflict",
+    "Pending",
+    "Programmed",
+    "RecordCreated",
+    "RecordUpdated",
+    "SecretNotFound",
+    "ServerError",
+    "ServerUnreachable",
+    "ValidationFailed",
+];
+
+/// A reason as a constant; words that are not ours are a server's error.
+pub(crate) fn reason(word: &str) -> &'static str {
+    REASONS.iter().find(|one| **one == word).copied().unwrap_or("ServerError")
+}
+
+impl Planner {
+    /// How a claim fares; `Untold` where its place is no class.
+    pub(crate) fn fate(&self, claim: &Claim) -> Fate<'_> {
+        let Scope::At(Place::Class(class)) = &claim.scope else { return Fate::Untold };
+        let Some(zone) = self.zone_numbers.get(&claim.zone) else { return Fate::Untold };
+        let key = (*zone, claim.name.clone(), claim.rtype);
+        let Some(told) = self.delivering.told.get(class, &key) else { return Fate::Untold };
+        match told {
+            Told::Stands(hash) => {
+                let node = self.zones[*zone as usize].nodes.get(&claim.name);
+                let mut sets = node.into_iter().flat_map(|node| &node.sets);
+                let set = sets.find(|set| set.scope == claim.scope && set.rtype == claim.rtype);
+                let stands = set.is_some_and(|set| hash_of(&claim.name, set) == *hash);
+                if stands { Fate::Stands } else { Fate::Pending }
+            }
+            Told::Failed(trouble) => Fate::Failed(trouble),
+            Told::Foreign { owner, at } => Fate::Foreign(owner.as_deref(), *at),
+        }
+    }
+
+    /// What the status of a Record, route or gateway says of its delivery, where that is about the
+    /// version in force. Statuses in files are not read.
+    pub(crate) fn published_delivery(&self, entry: &Entry, condition: &'static str) -> Option<Note> {
+        match entry.object.as_ref()?.published.as_deref()? {
+            Published::Delivery(said) => self.published_note(entry, said, condition),
+            _ => None,
+        }
+    }
+
+    /// A condition as it was last written, where that is about the version in force.
+    pub(crate) fn published_note(
+        &self,
+        entry: &Entry,
+        said: &PublishedCondition,
+        condition: &'static str,
+    ) -> Option<Note> {
+        let is_current = self.setting != Setting::Folders && said.observed_generation == entry.generation();
+        let reason = REASONS.iter().find(|one| ***one == *said.reason).copied()?;
+        is_current.then(|| Note::again(condition, status(said.status), reason, &said.message))
+    }
+}
+
+fn status(said: Said) -> ConditionStatus {
+    match said {
+        Said::True => ConditionStatus::True,
+        Said::False => ConditionStatus::False,
+        Said::Unknown => ConditionStatus::Unknown,
+    }
+}
+
+/// The words for a failed delivery.
+pub(crate) fn failed(class: &str, trouble: &Trouble) -> Vec<Note> {
+    let retries = if trouble.exhausted {
+        "; the fast retries are used up, and it is tried again at the longest delay"
+    } else {
+        ""
+    };
+    let message = format!("DNSClass {class}: {}{retries}", trouble.message);
+    match reason(&trouble.reason) {
+        reason @ ("InvalidConfiguration" | "ValidationFailed") => Note::stalled(reason, message),
+        reason => vec![Note::waiting(reason, message)],
+    }
+}
+
+/// The words for somebody else's record.
+pub(crate) fn foreign(class: &str, claim: &Claim, owner: Option<&str>) -> String {
+    let owner = owner.map(|owner| format!(", of owner {owner}")).unwrap_or_default();
+    let (name, rtype) = (claim.name.undotted(), claim.rtype);
+    format!(
+        "a record that is not ours stands at {name} {rtype} of DNSClass {class}{owner}; it is left alone: \
+         remove it there, or take it over with `fingerpost import`"
+    )
+}

@@ -1,0 +1,213 @@
+//! PowerDNS: Lua records out of the typed tree, loaded and answered by the real server.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{IpAddr, TcpListener};
+use std::thread;
+
+use backends::powerdns::Version;
+use backends::powerdns::lua::{self, Expression, Options, Place, PortUp, Selector, UrlUp, Weighted};
+use dns::{Rdata, RecordSet, Rtype};
+use e2e::{PowerDns, Store, block_on, call, dig, eventually, own_address};
+
+use crate::powerdns_world::{content, creations, name, open, write};
+
+const LUA: Rtype = Rtype(65402);
+const OLD: Version = Version { major: 4, minor: 7 };
+/// Odd letters, and texts that would like to be code.
+const HOSTILE: [&str; 8] = [
+    "'})os.execute('x')--",
+    "\\'});error('out')--",
+    "\\",
+    "\"",
+    "]]..os.exit(1)--[[",
+    "\\039\\034",
+    "\n;return 'x'",
+    "grüße \u{0}\u{7f}",
+];
+
+fn addresses(texts: &[&str]) -> Vec<IpAddr> {
+    texts.iter().map(|text| text.parse().unwrap()).collect()
+}
+
+fn url_up(url: &str, groups: Vec<Vec<IpAddr>>, options: Options) -> Expression {
+    Expression::UrlUp(UrlUp { url: url.to_owned(), groups, options })
+}
+
+/// One expression of each kind.
+fn every_kind() -> Vec<Expression> {
+    let (one, two) = (addresses(&["192.0.2.1"]), addresses(&["192.0.2.1", "192.0.2.2"]));
+    let options = |selector| Options { selector, timeout: Some(1), ..Options::default() };
+    let member = |weight, texts: &[&str]| (weight, addresses(texts));
+    vec![
+        Expression::All(two.clone()),
+        Expression::Closest(two.clone()),
+        url_up("https://www.example.org:8443/up?a=b", vec![one.clone(), two.clone()], options(Selector::All)),
+        url_up("http://www.example.org/", vec![two.clone()], options(Selector::Random)),
+        Expression::PortUp(PortUp {
+            port: 443,
+            groups: vec![two.clone()],
+            options: options(Selector::Hashed),
+        }),
+        Expression::PortUp(PortUp {
+            port: 443,
+            groups: vec![one.clone()],
+            options: options(Selector::Closest),
+        }),
+        Expression::Weighted(Weighted {
+            sticky: true,
+            members: vec![member(1, &["192.0.2.1"]), member(9, &["192.0.2.2"])],
+        }),
+        Expression::Weighted(Weighted {
+            sticky: false,
+            members: vec![
+                member(1, &["192.0.2.1", "192.0.2.2"]),
+                member(9, &["192.0.2.2"]),
+                member(0, &["198.51.100.1"]),
+            ],
+        }),
+        Expression::Places(
+            vec![
+                (Place::Country("IE".to_owned()), Expression::All(one.clone())),
+                (Place::Continent("eu".to_owned()), Expression::Closest(two.clone())),
+            ],
+            Box::new(Expression::All(two)),
+        ),
+    ]
+}
+
+fn record_sets(expressions: &[Expression]) -> Vec<RecordSet> {
+    let version = OLD;
+    let data = expressions.iter().map(|expression| lua::record(Rtype::A, expression, version).unwrap());
+    let sets = data.enumerate();
+    sets.map(|(at, data)| RecordSet::new(name(&format!("l{at:03}.lua.test.")), LUA, 30, vec![data])).collect()
+}
+
+#[test]
+fn every_expression_loads_answers_and_reads_back() {
+    for store in Store::ALL {
+        let server = PowerDns::with(store, "enable-lua-records=yes").unwrap();
+        let provider = server.provider().unwrap();
+        open(&provider, "lua.test.").unwrap();
+        assert!(block_on(provider.version()).unwrap().unwrap() >= OLD);
+        let texts = HOSTILE.map(|text| Options {
+            contains: Some(text.repeat(20)),
+            user_agent: Some(text.to_owned()),
+            ..Options::default()
+        });
+        let hostile =
+            texts.map(|options| url_up("http://a'b\"c\\d/", vec![addresses(&["192.0.2.1"])], options));
+        let expressions = [every_kind(), hostile.into()].concat();
+        let sets = record_sets(&expressions);
+        write(&provider, &creations("lua.test.", &sets));
+        assert_eq!(content(&provider, "lua.test."), sets, "{store:?}");
+        for set in &sets {
+            let answer = dig(server.dns(), &format!("{} A", set.name)).unwrap();
+            let data = answer.data("A");
+            assert!(
+                !data.is_empty() && data.iter().all(|address| address.starts_with("192.0.2.")),
+                "{set:?}: {answer:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_first_group_with_a_live_member_answers() {
+    let (live, dead) = (own_address(), own_address());
+    let listener = TcpListener::bind((live, 80)).unwrap();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 1024]);
+            let _ = stream.write_all(b"HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\nit's \"up\"");
+        }
+    });
+    let server = PowerDns::with(Store::Lmdb, "enable-lua-records=yes\nlua-health-checks-interval=1").unwrap();
+    let provider = server.provider().unwrap();
+    open(&provider, "lua.test.").unwrap();
+    let options = Options { contains: Some("it's \"up\"".to_owned()), ..Options::default() };
+    let groups = vec![vec![dead], vec![live]];
+    let expressions = [
+        url_up("http://www.example.org/", groups.clone(), options),
+        url_up(
+            "http://www.example.org/",
+            groups,
+            Options { contains: Some("down".to_owned()), ..Options::default() },
+        ),
+    ];
+    write(&provider, &creations("lua.test.", &record_sets(&expressions)));
+    eventually(|| dig(server.dns(), "l000.lua.test A").unwrap().data("A") == [live.to_string()]).unwrap();
+    assert_eq!(dig(server.dns(), "l001.lua.test A").unwrap().data("A").len(), 2, "all down answers with all");
+}
+
+/// What a record has PowerDNS run.
+fn body(data: &Rdata) -> String {
+    let mut left = &data.wire()[2..];
+    let mut strings = Vec::new();
+    while let Some((length, rest)) = left.split_first() {
+        let (string, rest) = rest.split_at(usize::from(*length));
+        strings.push(String::from_utf8(string.to_vec()).unwrap());
+        left = rest;
+    }
+    strings.join(" ")
+}
+
+/// Texts made of what could end a string, from a fixed seed.
+fn odd_texts(count: usize) -> Vec<String> {
+    let pieces = [
+        "'",
+        "\"",
+        "\\",
+        "\\039",
+        "]]",
+        "--",
+        "\n",
+        "\r",
+        "\u{0}",
+        "..",
+        "os.exit()",
+        "ü",
+        "%27",
+        "a",
+        " ",
+        "{",
+        "}",
+        "(",
+    ];
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut draw = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below as u64) as usize
+    };
+    (0..count).map(|_| (0..draw(40)).map(|_| pieces[draw(pieces.len())]).collect()).collect()
+}
+
+#[test]
+fn thousands_of_odd_texts_reach_lua_letter_by_letter() {
+    let texts = odd_texts(5000);
+    let bodies = texts.iter().map(|text| {
+        let options = Options { contains: Some(text.clone()), ..Options::default() };
+        body(
+            &lua::record(Rtype::A, &url_up("http://a/", vec![addresses(&["192.0.2.1"])], options), OLD)
+                .unwrap(),
+        )
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let (file, program) = (folder.path().join("bodies"), folder.path().join("program.lua"));
+    fs::write(&file, bodies.collect::<Vec<_>>().join("\n")).unwrap();
+    fs::write(
+        &program,
+        "function ifurlup(url, groups, options)
+           print((options.stringmatch:gsub('.', function(c) return string.format('%02x', c:byte()) end)))
+         end
+         for line in io.lines(arg[1]) do assert(loadstring('return ' .. line))() end",
+    )
+    .unwrap();
+    let output = call("lua5.1", "lua5.1", &[program.to_str().unwrap(), file.to_str().unwrap()]).unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
+    let wanted =
+        texts.iter().map(|text| text.bytes().map(|octet| format!("{octet:02x}")).collect::<String>());
+    assert!(shown.lines().map(str::to_owned).eq(wanted), "{}", String::from_utf8_lossy(&output.stderr));
+}
