@@ -44,6 +44,8 @@ mod kill_deliveries;
 mod kill_operator;
 #[path = "e2e/lease.rs"]
 mod lease;
+#[path = "e2e/lookup.rs"]
+mod lookup;
 #[path = "e2e/nameservers.rs"]
 mod nameservers;
 #[path = "e2e/old_definitions.rs"]

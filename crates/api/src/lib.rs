@@ -47,7 +47,9 @@ pub use object::{Object, Spec, decode, manifest, validate};
 pub use placement::PlacementSpec;
 pub use problem::Problem;
 pub use prune::prune;
-pub use published::{Published, PublishedClass, PublishedCondition, PublishedRecord, PublishedSerial};
+pub use published::{
+    Published, PublishedClass, PublishedCondition, PublishedRecord, PublishedSerial, RecordConditions,
+};
 pub use reference::{DNSClassRef, SecretKeyRef, SecretRef};
 pub use router::{
     ClusterIdentitySpec, DNSConfigurationSpec, DNSPolicySpec, ExternalDNSController, GatewaySpec, PolicyMode,

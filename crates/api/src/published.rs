@@ -62,9 +62,29 @@ pub struct PublishedRecord {
     pub owed: Vec<AppliedIdentity>,
     /// What went wrong.
     pub error: Option<RecordError>,
-    /// The condition `Ready`.
-    #[serde(rename = "conditions", deserialize_with = "ready")]
+    /// How it fared, and what the world saw of it.
+    pub conditions: RecordConditions,
+}
+
+/// The conditions of a DNSRecord that others than the planner decide.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(from = "Vec<Condition>")]
+pub struct RecordConditions {
+    /// `Ready`.
     pub ready: Option<PublishedCondition>,
+    /// `Published`.
+    pub published: Option<PublishedCondition>,
+}
+
+impl From<Vec<Condition>> for RecordConditions {
+    fn from(conditions: Vec<Condition>) -> RecordConditions {
+        let mut conditions = conditions;
+        let mut take = |kind: &str| {
+            let at = conditions.iter().position(|condition| condition.r#type == kind)?;
+            Some(PublishedCondition::from(conditions.swap_remove(at)))
+        };
+        RecordConditions { ready: take("Ready"), published: take("Published") }
+    }
 }
 
 /// The status of a DNSClass, as it was last written.
@@ -90,12 +110,18 @@ fn ready<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PublishedC
 impl PublishedCondition {
     fn among(conditions: Vec<Condition>, kind: &str) -> Option<PublishedCondition> {
         let found = conditions.into_iter().find(|condition| condition.r#type == kind)?;
-        Some(PublishedCondition {
+        Some(PublishedCondition::from(found))
+    }
+}
+
+impl From<Condition> for PublishedCondition {
+    fn from(found: Condition) -> PublishedCondition {
+        PublishedCondition {
             observed_generation: found.observed_generation,
             status: found.status,
             reason: found.reason.into(),
             message: found.message.into(),
-        })
+        }
     }
 }
 

@@ -5,13 +5,14 @@
 //!      └─► delivery (pure) ──► dyn Provider ──► PowerDNS, RFC 2136, webhooks, zone files
 //! ```
 //!
-//! One module per provider: pure request building and a thin transport. A plan leaves a back-end
+//! What a provider holds, `lookup` asks the world for. One module per provider: pure request building and a thin transport. A plan leaves a back-end
 //! nothing to choose.
 
 pub mod delivery;
 pub mod embedded;
 pub mod external_dns_webhook;
 mod failure;
+pub mod lookup;
 pub mod marks;
 pub mod powerdns;
 mod provider;

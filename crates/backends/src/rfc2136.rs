@@ -10,10 +10,10 @@
 //! prerequisites are the compare, the update is the swap. Everything goes over TCP, signed where there
 //! is a key (RFC 8945).
 
-mod connection;
+pub(crate) mod connection;
 mod lookup;
-mod message;
-mod rcode;
+pub(crate) mod message;
+pub(crate) mod rcode;
 mod transfer;
 mod update;
 mod writing;

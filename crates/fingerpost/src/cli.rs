@@ -81,7 +81,7 @@ pub enum Command {
     Crds,
     /// In a cluster: plan its objects, write children and statuses, admit or refuse objects
     #[command(long_about = OPERATOR_ABOUT, after_long_help = OPERATOR_EXAMPLES)]
-    Operator(OperatorArguments),
+    Operator(Box<OperatorArguments>),
     /// In a cluster: answer queries from its objects, in any number of replicas
     #[command(long_about = DNS_ABOUT, after_long_help = DNS_EXAMPLES)]
     Dns(DnsArguments),

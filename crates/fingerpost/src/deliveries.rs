@@ -15,6 +15,7 @@ mod attendant;
 mod connect;
 mod counts;
 mod credentials;
+mod lookup;
 mod memory;
 mod orders;
 mod reports;
@@ -37,6 +38,8 @@ use crate::secrets::Secrets;
 pub use arguments::{DeliveryArguments, TargetArguments};
 use attendant::Attendant;
 pub use counts::{ClassCounts, Counts};
+pub use lookup::Eyes;
+use lookup::Looks;
 pub use memory::{Everything, Memory};
 
 /// The annotation that lets a class delete more than the guard would.
@@ -61,6 +64,8 @@ pub struct Circumstances {
     pub health_interval: Duration,
     /// How often a provider is compared with the plan although nothing changed.
     pub drift_interval: Duration,
+    /// Who looks whether the world sees what was delivered, if anybody does.
+    pub eyes: Option<Eyes>,
     /// What is counted.
     pub counts: Counts,
 }
@@ -69,6 +74,7 @@ pub struct Circumstances {
 enum Told {
     Reports(Vec<Report>),
     Health(reports::Health),
+    LookedUp(Change),
 }
 
 /// One class that is delivered.
@@ -83,6 +89,7 @@ struct Class {
     zones: HashSet<Name>,
     /// Whether the server was well when last heard of, as far as the planner knows.
     healthy: Option<bool>,
+    looks: Option<Looks>,
     delivery: JoinHandle<()>,
     attendant: JoinHandle<()>,
 }
@@ -150,6 +157,7 @@ impl Deliveries {
                 self.memory.hear(class, &told);
                 self.circumstances.counts.hear(class, &told);
                 for report in told {
+                    known.looks.iter().for_each(|looks| looks.hear(&report));
                     if known.is_news(&report) {
                         changes.push(reports::change(class, report, now));
                     }
@@ -160,6 +168,7 @@ impl Deliveries {
                 self.circumstances.counts.check(class, health.result.is_ok());
                 changes.push(health.change(class));
             }
+            Told::LookedUp(change) => changes.push(change),
         }
     }
 
@@ -219,16 +228,19 @@ impl Deliveries {
                 let _ = told.send((class.clone(), number, Told::Reports(reports)));
             }
         });
+        let (connected, provider) = watch::channel(None);
         let attendant = Attendant {
             class: name.clone(),
             spec: (**spec).clone(),
             circumstances: self.circumstances.clone(),
             orders: orders.clone(),
+            connected,
             last_check: reports::last_check(object),
         };
         let attendant = attendant.start(number, self.told.0.clone());
         let mut class = Class {
             number,
+            looks: self.looks(&name, number, provider),
             orders,
             spec: spec.clone(),
             settings,
@@ -241,6 +253,16 @@ impl Deliveries {
         class.tell_everything(&name, planner, &mut self.memory);
         self.circumstances.counts.size(&name, class.nodes.len());
         self.classes.insert(name, class);
+    }
+
+    fn looks(&self, class: &Arc<str>, number: u64, provider: lookup::Connected) -> Option<Looks> {
+        let (told, class) = (self.told.0.clone(), class.clone());
+        let tell = move |key, hash, sight| {
+            let change = lookup::change(&class, key, hash, sight);
+            // Nobody listens when the process ends.
+            let _ = told.send((class.clone(), number, Told::LookedUp(change)));
+        };
+        self.circumstances.eyes.clone().map(|eyes| Looks::start(eyes, provider, tell))
     }
 }
 

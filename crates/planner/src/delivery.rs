@@ -76,6 +76,38 @@ pub struct Trouble {
     pub exhausted: bool,
 }
 
+/// What the world sees of a record set that stands at a provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LookedUp {
+    /// The DNSClass.
+    pub class: Arc<str>,
+    /// The origin of the zone, as the plan has it.
+    pub zone: Name,
+    /// The name.
+    pub name: Name,
+    /// The type.
+    pub rtype: Rtype,
+    /// What was looked for, by [`set_hash`].
+    pub hash: u64,
+    /// What was found.
+    pub sight: Sight,
+}
+
+/// What the world sees of a record set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// All servers that the zone is delegated to have it.
+    Visible,
+    /// This server has it not, and was asked for a while.
+    NotVisible(Box<str>),
+    /// The zone is delegated to nobody.
+    NotDelegated,
+    /// The zone is delegated to other servers than the provider's.
+    DelegatedElsewhere,
+    /// Nobody could be asked.
+    NoAnswer,
+}
+
 /// How the server of a class is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassHealth {
@@ -127,6 +159,8 @@ pub(crate) enum Told {
 #[derive(Debug, Default)]
 pub(crate) struct Deliveries {
     told: FxHashMap<Arc<str>, FxHashMap<SetKey, Told>>,
+    /// What was looked for in the world, and what was found.
+    looked_up: FxHashMap<Arc<str>, FxHashMap<SetKey, (u64, Sight)>>,
 }
 
 impl Deliveries {
@@ -146,12 +180,26 @@ impl Deliveries {
         sets.insert(key, told.with_time(since));
     }
 
+    /// What the world sees of a set, and of which version of it, by its hash.
+    pub(crate) fn looked_up(&self, class: &str, key: &SetKey) -> Option<&(u64, Sight)> {
+        self.looked_up.get(class)?.get(key)
+    }
+
+    pub(crate) fn take_look(&mut self, class: &Arc<str>, key: SetKey, hash: u64, sight: Sight) {
+        self.looked_up.entry(class.clone()).or_default().insert(key, (hash, sight));
+    }
+
     fn forget(&mut self, class: &Arc<str>, key: &SetKey) {
-        let Some(sets) = self.told.get_mut(class) else { return };
-        sets.remove(key);
-        if sets.is_empty() {
-            self.told.remove(class);
-        }
+        forget_in(&mut self.told, class, key);
+        forget_in(&mut self.looked_up, class, key);
+    }
+}
+
+fn forget_in<T>(all: &mut FxHashMap<Arc<str>, FxHashMap<SetKey, T>>, class: &Arc<str>, key: &SetKey) {
+    let Some(sets) = all.get_mut(class) else { return };
+    sets.remove(key);
+    if sets.is_empty() {
+        all.remove(class);
     }
 }
 

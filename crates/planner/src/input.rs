@@ -9,7 +9,7 @@ use api::{Kind, Object, Problem};
 use dns::{Name, PackedZone};
 
 use crate::children::ChildRef;
-use crate::delivery::{ClassHealth, Delivered};
+use crate::delivery::{ClassHealth, Delivered, LookedUp};
 use crate::memory::Memory;
 
 /// A cluster by its place on the command line, which is also its rank in conflicts.
@@ -55,6 +55,8 @@ pub enum Change {
     ChildOutcome(ChildRef, Option<String>),
     /// How a record set fares at the provider of a class.
     Delivered(Delivered),
+    /// What the world sees of a record set that stands there.
+    LookedUp(LookedUp),
     /// How the provider of a class is.
     ClassHealth(Arc<str>, ClassHealth),
     /// The deletions of a class that wait for consent: how many, and the hash of their set.

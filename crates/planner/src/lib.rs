@@ -44,7 +44,9 @@ mod tests;
 
 pub use actuating::{is_child_annotation, is_child_label, is_own_metadata};
 pub use children::{ChildKind, ChildRef};
-pub use delivery::{ClassHealth, Delivered, DeliveryResult, Trouble, WantedSet, Written, set_hash};
+pub use delivery::{
+    ClassHealth, Delivered, DeliveryResult, LookedUp, Sight, Trouble, WantedSet, Written, set_hash,
+};
 pub use delta::{ChangeKind, Delta, RecordChange};
 pub use explain::{Actor, Story, ZoneStory};
 pub use front::dns_endpoint::{is_child_owner, is_own_child};

@@ -3,6 +3,7 @@
 mod dnsclass;
 pub(crate) mod fate;
 mod kubizone;
+mod looked_up;
 mod published;
 mod router;
 

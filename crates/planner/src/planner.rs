@@ -259,6 +259,13 @@ impl Planner {
                 work.told_at.entry(told.name.clone()).or_default().push(work.told.len());
                 work.told.push(told);
             }
+            Change::LookedUp(told) => {
+                let zone = self.zone_number(&told.zone);
+                let node = self.zones[zone as usize].nodes.get(&told.name);
+                work.statuses.extend(node.into_iter().flat_map(|node| node.claims.iter().map(|(id, _)| *id)));
+                let key = (zone, told.name, told.rtype);
+                self.delivering.told.take_look(&told.class, key, told.hash, told.sight);
+            }
             Change::ClassHealth(class, health) => {
                 work.statuses.extend(self.ids_of_class(&class));
                 self.delivering.health.insert(class, health);

@@ -275,15 +275,20 @@ fn a_dns_record_tells_under_what_it_stands_and_that_it_is_being_deleted() {
         "status": {
             "lastSyncTime": "2025-12-30T10:00:00Z",
             "applied": {"type": "A", "domain": "example.com", "subdomain": "www", "class": "c"},
-            "conditions": [{"type": "Ready", "status": "True", "reason": "RecordCreated", "message": "it stands",
-                "lastTransitionTime": "2025-12-30T10:00:00Z", "observedGeneration": 3}],
+            "conditions": [
+                {"type": "Published", "status": "False", "reason": "NotYetVisible", "message": "not seen",
+                    "lastTransitionTime": "2025-12-30T10:00:00Z", "observedGeneration": 2},
+                {"type": "Ready", "status": "True", "reason": "RecordCreated", "message": "it stands",
+                    "lastTransitionTime": "2025-12-30T10:00:00Z", "observedGeneration": 3},
+            ],
         },
     });
     let object = decode(Kind::DNSRecord, record).unwrap();
     assert!(object.meta.deleting);
     let Some(Published::Record(published)) = object.published.as_deref() else { panic!("{object:?}") };
     assert_eq!(published.applied.as_ref().unwrap().subdomain, "www");
-    assert_eq!(published.ready.as_ref().unwrap().observed_generation, Some(3));
+    assert_eq!(published.conditions.ready.as_ref().unwrap().observed_generation, Some(3));
+    assert_eq!(&*published.conditions.published.as_ref().unwrap().reason, "NotYetVisible");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use super::rcode;
 use crate::Failure;
 
 /// A connection; its requests are answered one after another.
-pub(super) struct Connection<'a> {
+pub(crate) struct Connection<'a> {
     stream: TcpStream,
     key: Option<&'a Key>,
     timeout: Duration,
@@ -26,7 +26,7 @@ pub(super) struct Connection<'a> {
 impl<'a> Connection<'a> {
     /// Connects to the first address that lets us; each gets its share of the time, so that one that
     /// swallows everything does not hide the others.
-    pub(super) async fn open(
+    pub(crate) async fn open(
         addresses: &[SocketAddr],
         key: Option<&'a Key>,
         timeout: Duration,
@@ -47,18 +47,18 @@ impl<'a> Connection<'a> {
     }
 
     /// A number for the next request.
-    pub(super) fn next_id(&mut self) -> u16 {
+    pub(crate) fn next_id(&mut self) -> u16 {
         self.last_id = self.last_id.wrapping_add(1);
         self.last_id
     }
 
     /// Sends a request and reads its answer, whatever its code.
-    pub(super) async fn ask(&mut self, request: Request) -> Result<Answer, Failure> {
+    pub(crate) async fn ask(&mut self, request: Request) -> Result<Answer, Failure> {
         self.ask_all(vec![request]).await?.pop().ok_or(Failure::Unreadable)
     }
 
     /// Sends requests at once and reads their answers, which come in any order (RFC 7766 section 6.2.1.1).
-    pub(super) async fn ask_all(&mut self, requests: Vec<Request>) -> Result<Vec<Answer>, Failure> {
+    pub(crate) async fn ask_all(&mut self, requests: Vec<Request>) -> Result<Vec<Answer>, Failure> {
         let timeout = self.timeout;
         within(timeout, async {
             let mut open = HashMap::new();
@@ -80,7 +80,7 @@ impl<'a> Connection<'a> {
     }
 
     /// Sends a request and hands over each message of its answer until the taker has all.
-    pub(super) async fn ask_for_many(
+    pub(crate) async fn ask_for_many(
         &mut self,
         mut request: Request,
         mut take: impl FnMut(&[u8]) -> Result<bool, Failure>,

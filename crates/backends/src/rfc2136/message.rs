@@ -15,52 +15,52 @@ use domain::rdata::ZoneRecordData;
 use crate::Failure;
 
 /// A request that is complete but for its signature.
-pub(super) type Request = AdditionalBuilder<StaticCompressor<Vec<u8>>>;
+pub(crate) type Request = AdditionalBuilder<StaticCompressor<Vec<u8>>>;
 
 /// A record as a message says it, which may stand for an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Line<'a> {
-    pub(super) name: &'a Name,
-    pub(super) rtype: Rtype,
-    pub(super) class: Class,
-    pub(super) ttl: u32,
-    pub(super) data: &'a [u8],
+pub(crate) struct Line<'a> {
+    pub(crate) name: &'a Name,
+    pub(crate) rtype: Rtype,
+    pub(crate) class: Class,
+    pub(crate) ttl: u32,
+    pub(crate) data: &'a [u8],
 }
 
 /// A record that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) name: Name,
-    pub(super) ttl: u32,
-    pub(super) data: Rdata,
+pub(crate) struct Found {
+    pub(crate) name: Name,
+    pub(crate) ttl: u32,
+    pub(crate) data: Rdata,
 }
 
 /// An answer, taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Answer {
-    pub(super) rcode: u8,
-    pub(super) is_authoritative: bool,
-    pub(super) answer: Vec<Found>,
-    pub(super) authority: Vec<Found>,
-    pub(super) additional: Vec<Found>,
+pub(crate) struct Answer {
+    pub(crate) rcode: u8,
+    pub(crate) is_authoritative: bool,
+    pub(crate) answer: Vec<Found>,
+    pub(crate) authority: Vec<Found>,
+    pub(crate) additional: Vec<Found>,
 }
 
 impl Line<'_> {
     /// The most that it takes in a message.
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.name.wire_len() + 10 + self.data.len()
     }
 }
 
 /// A question, which is not for resolvers.
-pub(super) fn query(id: u16, name: &Name, rtype: Rtype) -> Result<Request, Failure> {
+pub(crate) fn query(id: u16, name: &Name, rtype: Rtype) -> Result<Request, Failure> {
     let mut question = header(id, Opcode::QUERY)?.question();
     question.push((wire_name(name)?, rtype.0.into())).map_err(|_| Failure::TooLarge)?;
     Ok(question.additional())
 }
 
 /// An update: all of the prerequisites hold and all of the updates are made, or nothing is (RFC 2136).
-pub(super) fn update(
+pub(crate) fn update(
     id: u16,
     zone: &Name,
     prerequisites: &[Line<'_>],
@@ -95,12 +95,12 @@ fn record<'a>(line: &Line<'a>) -> Result<WireRecord<'a>, Failure> {
     Ok((wire_name(line.name)?, line.class, Ttl::from_secs(line.ttl), data))
 }
 
-pub(super) fn wire_name(name: &Name) -> Result<domain::base::Name<Vec<u8>>, Failure> {
+pub(crate) fn wire_name(name: &Name) -> Result<domain::base::Name<Vec<u8>>, Failure> {
     domain::base::Name::from_octets(name.to_wire()).map_err(|_| Failure::Unreadable)
 }
 
 /// Takes an answer apart.
-pub(super) fn read(octets: &[u8]) -> Result<Answer, Failure> {
+pub(crate) fn read(octets: &[u8]) -> Result<Answer, Failure> {
     let message = Message::from_slice(octets).map_err(|_| Failure::Unreadable)?;
     let header = message.header();
     let (_, answer, authority, additional) = message.sections().map_err(|_| Failure::Unreadable)?;
@@ -142,24 +142,24 @@ fn decoded(record: &ParsedRecord<'_, [u8]>) -> Option<Found> {
 
 /// Records by name and type; of differing TTLs the lowest counts (RFC 2181 section 5.2).
 #[derive(Debug, Default)]
-pub(super) struct Sets(BTreeMap<(Name, Rtype), (u32, Vec<Rdata>)>);
+pub(crate) struct Sets(BTreeMap<(Name, Rtype), (u32, Vec<Rdata>)>);
 
 impl Sets {
-    pub(super) fn push(&mut self, found: Found) {
+    pub(crate) fn push(&mut self, found: Found) {
         let key = (found.name, found.data.rtype());
         let (ttl, data) = self.0.entry(key).or_insert_with(|| (found.ttl, Vec::new()));
         *ttl = found.ttl.min(*ttl);
         data.push(found.data);
     }
 
-    pub(super) fn finish(self) -> Vec<RecordSet> {
+    pub(crate) fn finish(self) -> Vec<RecordSet> {
         let set = |((name, rtype), (ttl, data))| RecordSet::new(name, rtype, ttl, data);
         self.0.into_iter().map(set).collect()
     }
 }
 
 /// The set of one name and type among some records.
-pub(super) fn set_of(records: &[Found], name: &Name, rtype: Rtype) -> Option<RecordSet> {
+pub(crate) fn set_of(records: &[Found], name: &Name, rtype: Rtype) -> Option<RecordSet> {
     let mut sets = Sets::default();
     let is_of_it = |found: &&Found| found.name == *name && found.data.rtype() == rtype;
     records.iter().filter(is_of_it).for_each(|found| sets.push(found.clone()));

@@ -2,13 +2,13 @@
 
 use crate::Failure;
 
-pub(super) const NOERROR: u8 = 0;
-pub(super) const NXDOMAIN: u8 = 3;
-pub(super) const REFUSED: u8 = 5;
-pub(super) const NOTAUTH: u8 = 9;
+pub(crate) const NOERROR: u8 = 0;
+pub(crate) const NXDOMAIN: u8 = 3;
+pub(crate) const REFUSED: u8 = 5;
+pub(crate) const NOTAUTH: u8 = 9;
 
 /// What a response code says about the request as a whole.
-pub(super) fn failure(rcode: u8) -> Failure {
+pub(crate) fn failure(rcode: u8) -> Failure {
     match rcode {
         1 => Failure::Refused("FORMERR"),
         NXDOMAIN | 6..=8 => Failure::Changed,
@@ -20,7 +20,7 @@ pub(super) fn failure(rcode: u8) -> Failure {
 }
 
 /// What a failure of one name means where the server does take updates of the zone.
-pub(super) fn about_the_record(failure: Failure) -> Failure {
+pub(crate) fn about_the_record(failure: Failure) -> Failure {
     match failure {
         Failure::Authentication => Failure::Refused("REFUSED"),
         Failure::NoZone => Failure::Refused("NOTZONE"),
@@ -31,7 +31,7 @@ pub(super) fn about_the_record(failure: Failure) -> Failure {
 }
 
 /// Whether the server has answered at all, so that the next request may fare better.
-pub(super) fn is_an_answer(failure: &Failure) -> bool {
+pub(crate) fn is_an_answer(failure: &Failure) -> bool {
     !matches!(
         failure,
         Failure::Unreachable

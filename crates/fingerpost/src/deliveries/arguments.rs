@@ -1,14 +1,17 @@
 //! What can be said on the command line about deliveries.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use backends::delivery::Retry;
+use backends::lookup::Resolver;
 use backends::transport::guard::Guard;
 use clap::Args;
 use server::Network;
 
+use super::lookup::Eyes;
 use crate::cli::parse_duration;
 
 const HEADING: &str = "Providers";
@@ -64,6 +67,11 @@ pub struct DeliveryArguments {
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration,
         env = "FINGERPOST_DRIFT_INTERVAL", help_heading = HEADING)]
     pub drift_interval: Duration,
+    /// A resolver, as address or host with or without port, that is asked where zones are delegated to, so
+    /// that records say whether the world sees them; without it nothing is looked up
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_resolver, env = "FINGERPOST_LOOKUP_RESOLVER",
+        help_heading = HEADING)]
+    pub lookup_resolver: Option<Resolver>,
 }
 
 impl DeliveryArguments {
@@ -71,4 +79,13 @@ impl DeliveryArguments {
     pub fn retry(&self) -> Retry {
         Retry { base: self.retry_base_delay, cap: self.retry_max_delay, attempts: self.retry_max_attempts }
     }
+
+    /// Who looks whether the world sees what was delivered.
+    pub fn eyes(&self, guard: &Arc<Guard>) -> Option<Eyes> {
+        self.lookup_resolver.clone().map(|resolver| Eyes::new(resolver, guard.clone()))
+    }
+}
+
+fn parse_resolver(text: &str) -> Result<Resolver, String> {
+    Resolver::parse(text).ok_or_else(|| "is no address or host, with or without a port".to_owned())
 }

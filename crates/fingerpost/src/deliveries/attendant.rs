@@ -7,6 +7,7 @@ use api::DNSClassSpec;
 use backends::Provider;
 use backends::delivery::{Order, Trouble};
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
@@ -24,6 +25,8 @@ pub(super) struct Attendant {
     pub(super) spec: DNSClassSpec,
     pub(super) circumstances: Circumstances,
     pub(super) orders: UnboundedSender<Order>,
+    /// Where those who only read find the provider.
+    pub(super) connected: watch::Sender<Option<Arc<dyn Provider>>>,
     pub(super) last_check: Option<jiff::Timestamp>,
 }
 
@@ -47,6 +50,7 @@ impl Attendant {
             let gathered = gather(&self.class, &self.spec, &*self.circumstances.secrets).await;
             if known.as_ref() != Some(&gathered) {
                 provider = self.connect(&gathered);
+                self.connected.send_replace(provider.as_ref().ok().cloned());
                 // The delivery ends with us.
                 let _ = self.orders.send(Order::Provider(provider.clone()));
                 if let Err(trouble) = &provider {

@@ -44,10 +44,11 @@ impl Operator<'_> {
             Some(owner) => Some(owner.clone()),
             None => owner(&self.connection).await,
         };
-        let guard = delivery.targets.guard(api_server(&self.connection).await)?;
+        let guard = Arc::new(delivery.targets.guard(api_server(&self.connection).await)?);
         let circumstances = Circumstances {
             owner,
-            guard: Arc::new(guard),
+            eyes: delivery.eyes(&guard),
+            guard,
             fence: Arc::new(Leads(self.leadership.clone())),
             secrets: self.secrets.clone(),
             secret_changes: self.secrets.changes(),

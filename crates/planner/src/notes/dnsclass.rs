@@ -3,6 +3,7 @@
 use api::{Published, PublishedClass};
 
 use super::fate::{self, Fate, failed, foreign};
+use super::looked_up::{looked_up, looked_up_again};
 use super::published::published;
 use crate::backing::Backing;
 use crate::delivery::Told;
@@ -186,14 +187,21 @@ fn provided(planner: &Planner, id: Id, entry: &Entry, class: &str) -> Vec<Note> 
     let claim = planner.evaluated(id).and_then(|one| one.output.claims.first());
     let Some(claim) = claim else { return Vec::new() };
     match planner.fate(claim) {
-        Fate::Stands => vec![stands(planner, id, class)],
+        Fate::Stands => {
+            let mut notes = vec![stands(planner, id, class)];
+            notes.extend(looked_up(planner, entry, class, claim));
+            notes
+        }
         Fate::Failed(trouble) => failed(class, trouble),
         Fate::Foreign(owner, _) => Note::stalled("NameConflict", foreign(class, claim, owner)),
         Fate::Pending => vec![pending(class)],
         Fate::Untold => {
-            let again = planner.published_again(id, entry).and_then(|record| record.ready.as_ref());
+            let record = planner.published_again(id, entry);
+            let again = record.and_then(|record| record.conditions.ready.as_ref());
             let again = again.and_then(|ready| planner.published_note(entry, ready, "Ready"));
-            vec![again.unwrap_or_else(|| pending(class))]
+            let mut notes = vec![again.unwrap_or_else(|| pending(class))];
+            notes.extend(record.and_then(|record| looked_up_again(entry, record)));
+            notes
         }
     }
 }
@@ -222,7 +230,8 @@ impl Planner {
         let claim = self.evaluated(id)?.output.claims.first()?;
         let is_current = is_named && record.observed_generation == entry.generation();
         // A conflict was told of by the planner, and is over.
-        let was_delivery = record.ready.as_ref().is_some_and(|ready| &*ready.reason != "NameConflict");
+        let was_delivery =
+            record.conditions.ready.as_ref().is_some_and(|ready| &*ready.reason != "NameConflict");
         (is_current && was_delivery && self.fate(claim) == Fate::Untold).then_some(record)
     }
 }

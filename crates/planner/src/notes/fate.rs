@@ -86,7 +86,7 @@ impl Planner {
     }
 }
 
-fn status(said: Said) -> ConditionStatus {
+pub(super) fn status(said: Said) -> ConditionStatus {
     match said {
         Said::True => ConditionStatus::True,
         Said::False => ConditionStatus::False,

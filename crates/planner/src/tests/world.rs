@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::facts::ObjectKey;
 use crate::marks::FINALIZER;
 use crate::{
-    Change, ChildRef, ClassHealth, ClusterId, Delivered, DeliveryResult, FileNote, ObjectRef, Planner,
-    Trouble, Written, set_hash,
+    Change, ChildRef, ClassHealth, ClusterId, Delivered, DeliveryResult, FileNote, LookedUp, ObjectRef,
+    Planner, Sight, Trouble, Written, set_hash,
 };
 
 /// The kinds, zone files, and what providers say.
@@ -36,6 +36,7 @@ pub(crate) struct Model {
     failures: BTreeMap<ChildRef, String>,
     /// What providers said last.
     told: BTreeMap<(Arc<str>, Name, Name, Rtype), Delivered>,
+    looked_up: BTreeMap<(Arc<str>, Name, Name, Rtype), Change>,
     health: BTreeMap<Arc<str>, Change>,
     held: BTreeMap<Arc<str>, Change>,
 }
@@ -46,8 +47,8 @@ type FileHistory = (Option<Change>, Option<Change>);
 impl Model {
     pub(crate) fn new(clusters: u8) -> Model {
         let (valid, trouble, files, failures, told) = Default::default();
-        let (health, held) = Default::default();
-        Model { clusters, valid, trouble, files, failures, told, health, held }
+        let (looked_up, health, held) = Default::default();
+        Model { clusters, valid, trouble, files, failures, told, looked_up, health, held }
     }
 
     /// Takes a step and gives the change that a source would report.
@@ -126,9 +127,20 @@ impl Model {
         }
         let told = told(class, shape, what);
         let key = (told.class.clone(), told.zone.clone(), told.name.clone(), told.rtype);
+        if let (2 | 3, DeliveryResult::Stands { hash, .. }) = (what % 16, &told.result) {
+            let sight =
+                if shape % 2 == 0 { Sight::Visible } else { Sight::NotVisible("ns.example.net".into()) };
+            let Delivered { class, zone, name, rtype, .. } = told;
+            let change = Change::LookedUp(LookedUp { class, zone, name, rtype, hash: *hash, sight });
+            self.looked_up.insert(key, change.clone());
+            return change;
+        }
         let since = self.told.get(&key).and_then(|before| since(before, &told));
         match told.result {
-            DeliveryResult::Absent => drop(self.told.remove(&key)),
+            DeliveryResult::Absent => {
+                self.told.remove(&key);
+                self.looked_up.remove(&key);
+            }
             _ => drop(self.told.insert(key, at_time(told.clone(), since))),
         }
         Change::Delivered(told)
@@ -192,6 +204,7 @@ impl Model {
         let failures =
             failures.map(|(child, failure)| Change::ChildOutcome(child.clone(), Some(failure.clone())));
         let told = self.told.values().cloned().map(|told| Change::Delivered(without_write(told)));
+        let told = told.chain(self.looked_up.values().cloned());
         let classes = self.health.values().chain(self.held.values()).cloned();
         let objects = valid.chain(self.trouble.values().cloned()).chain(files);
         objects.chain(failures).chain(told).chain(classes).collect()

@@ -193,6 +193,7 @@ fn directive(cluster: ClusterId, word: &str, rest: &str) -> Vec<Change> {
         "applied" => vec![Change::ChildOutcome(endpoint(cluster, rest), None)],
         "leading" => vec![Change::Leading(rest == "true")],
         "stands" | "absent" | "not delivered" | "foreign" => vec![provider::delivered(word, rest)],
+        "looked up" => vec![provider::looked_up(rest)],
         "health" => vec![provider::health(rest)],
         "held" => vec![provider::held(rest)],
         "today" => vec![Change::Today(rest.parse().unwrap())],
@@ -288,7 +289,7 @@ pub(crate) fn outcomes(steps: &[Vec<Change>]) -> Vec<Change> {
 }
 
 fn is_outcome(change: &Change) -> bool {
-    matches!(change, Change::ChildOutcome(..) | Change::Delivered(_))
+    matches!(change, Change::ChildOutcome(..) | Change::Delivered(_) | Change::LookedUp(_))
 }
 
 fn subject(change: &Change) -> (u16, String) {
@@ -306,6 +307,7 @@ fn subject(change: &Change) -> (u16, String) {
         Change::Serial(origin, _) => (0, format!("serial {origin}")),
         Change::ChildOutcome(child, _) => (child.cluster.0, format!("outcome {child:?}")),
         Change::Delivered(told) => (0, format!("delivered {} {} {}", told.class, told.name, told.rtype)),
+        Change::LookedUp(told) => (0, format!("looked up {} {} {}", told.class, told.name, told.rtype)),
         Change::ClassHealth(class, _) => (0, format!("health {class}")),
         Change::ClassHeld(class, _) => (0, format!("held {class}")),
         Change::Remembered(cluster, one, _) => (cluster.0, format!("memory {} {}", one.namespace, one.name)),

@@ -5,12 +5,13 @@
 //! # absent: SET
 //! # not delivered: SET; REASON CODE TIME[ exhausted]; MESSAGE
 //! # foreign: SET; OWNER TIME
+//! # looked up: SET TTL DATA, DATA; visible|not delegated|delegated elsewhere|no answer|SERVER
 //! # health: CLASS TIME[ REASON MESSAGE]
 //! # held: CLASS[ COUNT HASH]
 //! ```
 
 use dns::{Name, Rdata, RecordSet, Rtype};
-use planner::{Change, ClassHealth, Delivered, DeliveryResult, Trouble, Written, set_hash};
+use planner::{Change, ClassHealth, Delivered, DeliveryResult, LookedUp, Sight, Trouble, Written, set_hash};
 
 pub(crate) fn delivered(word: &str, text: &str) -> Change {
     let parts: Vec<&str> = text.split("; ").collect();
@@ -30,13 +31,32 @@ pub(crate) fn delivered(word: &str, text: &str) -> Change {
 }
 
 fn stands(name: &Name, rtype: Rtype, ttl: &str, data: &str, written: Option<&str>) -> DeliveryResult {
-    let data = data.split(", ").map(|one| Rdata::parse(rtype, one, &Name::root()).unwrap()).collect();
-    let set = RecordSet::new(name.clone(), rtype, ttl.parse().unwrap(), data);
     let written = written.map(|text| match text.split_once(' ').unwrap() {
         ("created", at) => (Written::Created, time(at)),
         (_, at) => (Written::Updated, time(at)),
     });
-    DeliveryResult::Stands { hash: set_hash(&set), written }
+    DeliveryResult::Stands { hash: hash(name, rtype, ttl, data), written }
+}
+
+fn hash(name: &Name, rtype: Rtype, ttl: &str, data: &str) -> u64 {
+    let data = data.split(", ").map(|one| Rdata::parse(rtype, one, &Name::root()).unwrap()).collect();
+    set_hash(&RecordSet::new(name.clone(), rtype, ttl.parse().unwrap(), data))
+}
+
+pub(crate) fn looked_up(text: &str) -> Change {
+    let (set, seen) = text.split_once("; ").unwrap();
+    let words: Vec<&str> = set.split(' ').collect();
+    let (zone, name) = (Name::parse(words[1]).unwrap(), Name::parse(words[2]).unwrap());
+    let rtype: Rtype = words[3].parse().unwrap();
+    let hash = hash(&name, rtype, words[4], &words[5..].join(" "));
+    let sight = match seen {
+        "visible" => Sight::Visible,
+        "not delegated" => Sight::NotDelegated,
+        "delegated elsewhere" => Sight::DelegatedElsewhere,
+        "no answer" => Sight::NoAnswer,
+        server => Sight::NotVisible(server.into()),
+    };
+    Change::LookedUp(LookedUp { class: words[0].into(), zone, name, rtype, hash, sight })
 }
 
 fn failed(trouble: &str, message: &str) -> DeliveryResult {

@@ -43,10 +43,12 @@ pub(super) fn circumstances(
     if arguments.dns.ip().is_loopback() {
         guard.allow_loopback();
     }
+    let guard = Arc::new(guard);
     let now = jiff::Timestamp::now().as_microsecond();
     Ok(Circumstances {
         owner: Some(delivery.owner.clone().unwrap_or_else(|| owner(clusters))),
-        guard: Arc::new(guard),
+        eyes: delivery.eyes(&guard),
+        guard,
         fence: Arc::new(Alone { generation: u64::try_from(now).unwrap_or_default() }),
         secrets,
         secret_changes,
