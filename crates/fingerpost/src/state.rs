@@ -5,6 +5,7 @@
 //! lock            held while a process uses the directory
 //! serials         the serial of every zone and the hash of the content that carried it
 //! delivered       what may stand at webhook servers because of us
+//! remembered      under what DNSRecords stand at providers, so that one that moves is made before it is broken
 //! zones           which compiled zones each view has      zone/HASH   one compiled zone
 //! journal         what changed in these zones since they were written
 //! file/HASH       one source file's last good content and last valid objects
@@ -31,8 +32,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use api::Kind;
 use dns::Name;
-use planner::SavedSerial;
+use planner::{Change, ClusterId, Memory, ObjectRef, SavedSerial};
 
 use crate::deliveries::Everything;
 
@@ -44,6 +46,7 @@ use writer::Writer;
 const FILES: &str = "file";
 const SERIALS: &str = "serials";
 const DELIVERED: &str = "delivered";
+const REMEMBERED: &str = "remembered";
 
 /// The zones of each view, in the views' order: the view's name, then its zones in a form that
 /// only the caller knows.
@@ -169,6 +172,31 @@ impl StateDir {
         match serde_json::to_vec(everything) {
             Ok(bytes) => self.writer.write(PathBuf::from(DELIVERED), bytes),
             Err(error) => self.troubles.add(format!("what was delivered cannot be kept: {error}")),
+        }
+    }
+
+    /// Under what DNSRecords stood at providers, as last saved; an object's kind is left out, since all are
+    /// DNSRecords.
+    pub fn load_remembered(&self) -> Vec<Change> {
+        let saved: Vec<(u16, Arc<str>, Arc<str>, Memory)> = self
+            .load(&self.root.join(REMEMBERED), |bytes| serde_json::from_slice(bytes).ok())
+            .unwrap_or_default();
+        let change = |(cluster, namespace, name, memory)| {
+            let reference = ObjectRef { kind: Kind::DNSRecord, namespace, name };
+            Change::Remembered(ClusterId(cluster), reference, memory)
+        };
+        saved.into_iter().map(change).collect()
+    }
+
+    /// Keeps under what DNSRecords stand at providers.
+    pub fn save_remembered(&self, remembered: &[(ClusterId, ObjectRef, Memory)]) {
+        let saved: Vec<_> = remembered
+            .iter()
+            .map(|(cluster, object, memory)| (cluster.0, &object.namespace, &object.name, memory))
+            .collect();
+        match serde_json::to_vec(&saved) {
+            Ok(bytes) => self.writer.write(PathBuf::from(REMEMBERED), bytes),
+            Err(error) => self.troubles.add(format!("what DNSRecords stand under cannot be kept: {error}")),
         }
     }
 

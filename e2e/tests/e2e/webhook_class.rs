@@ -65,14 +65,19 @@ fn a_folder_is_delivered_signed_and_what_left_it_while_nobody_looked_is_taken_ba
         record("text", "TXT", &["plain \"text\" with spaces"]),
     ];
     folder.write("records.yaml", &text(&all))?;
-    let start = || Up::start(Options::folder(folder.path()).state(state.path()).flags(&["--retry-base-delay=200ms"]));
+    let start =
+        || Up::start(Options::folder(folder.path()).state(state.path()).flags(&["--retry-base-delay=200ms"]));
     let up = start()?;
     let answer = |name: &str, kind: &str| -> Result<Vec<String>> {
         Ok(dig(provider.dns(), &format!("{name}.example.com {kind}"))?.data(kind))
     };
-    wait_for("the records", || Ok((answer("www", "A")?.len() == 2 && answer("mail", "MX")?.len() == 1).then_some(())))
-        .with_context(|| up.output())?;
-    wait_for("the text", || Ok((answer("text", "TXT")? == ["\"plain \\\"text\\\" with spaces\""]).then_some(())))?;
+    wait_for("the records", || {
+        Ok((answer("www", "A")?.len() == 2 && answer("mail", "MX")?.len() == 1).then_some(()))
+    })
+    .with_context(|| up.output())?;
+    wait_for("the text", || {
+        Ok((answer("text", "TXT")? == ["\"plain \\\"text\\\" with spaces\""]).then_some(()))
+    })?;
     drop(up);
     between.forget();
     folder.write("records.yaml", &text(&all[..1]))?;
@@ -82,7 +87,8 @@ fn a_folder_is_delivered_signed_and_what_left_it_while_nobody_looked_is_taken_ba
     })
     .with_context(|| up.output())?;
     assert_eq!(answer("www", "A")?.len(), 2);
-    let posts = between.calls().iter().filter(|call| call.method == "POST" && call.body.contains("www")).count();
+    let posts =
+        between.calls().iter().filter(|call| call.method == "POST" && call.body.contains("www")).count();
     assert_eq!(posts, 0, "what stands is not written again: {:?}", between.calls());
     assert!(!up.output().contains(SECRET));
     Ok(())
@@ -96,14 +102,22 @@ fn a_record_that_somebody_else_put_there_is_left_until_it_is_adopted() -> Result
         "values": ["192.0.2.77"], "ttl": 60}});
     assert_eq!(provider.send("POST", "/records", &theirs)?.0, 200);
     folder.write("class.yaml", &text(&[class(&provider.url(), &Value::Null)]))?;
-    folder.write("records.yaml", &text(&[record("www", "A", &["192.0.2.1"]), record("api", "A", &["192.0.2.2"])]))?;
-    let up = Up::start(Options::folder(folder.path()).flags(&["--retry-base-delay=200ms", "--drift-interval=2s"]))?;
+    folder.write(
+        "records.yaml",
+        &text(&[record("www", "A", &["192.0.2.1"]), record("api", "A", &["192.0.2.2"])]),
+    )?;
+    let up = Up::start(
+        Options::folder(folder.path()).flags(&["--retry-base-delay=200ms", "--drift-interval=2s"]),
+    )?;
     let answer = |name: &str| -> Result<Vec<String>> {
         Ok(dig(provider.dns(), &format!("{name}.example.com A"))?.data("A"))
     };
-    wait_for("our record", || Ok((answer("api")? == ["192.0.2.2"]).then_some(()))).with_context(|| up.output())?;
-    wait_for("the conflict to be told", || Ok(up.get("/api/v1/notes")?.contains("NameConflict").then_some(())))
+    wait_for("our record", || Ok((answer("api")? == ["192.0.2.2"]).then_some(())))
         .with_context(|| up.output())?;
+    wait_for("the conflict to be told", || {
+        Ok(up.get("/api/v1/notes")?.contains("NameConflict").then_some(()))
+    })
+    .with_context(|| up.output())?;
     assert_eq!(answer("www")?, ["192.0.2.77"]);
     let mut adopting = record("www", "A", &["192.0.2.1"]);
     adopting["metadata"]["annotations"] = json!({"fingerpost.dev/adopt": "true"});

@@ -1,5 +1,7 @@
 //! The arguments of `provider`.
 
+#![allow(rustdoc::bare_urls, reason = "these texts are read in a terminal")]
+
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;

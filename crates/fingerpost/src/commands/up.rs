@@ -112,6 +112,8 @@ struct Up {
     distrusted: bool,
     /// Some address could not be opened.
     unbound: bool,
+    /// Where DNSRecords stand at providers has changed since it was saved.
+    unsaved: bool,
 }
 
 impl Up {
@@ -150,6 +152,7 @@ impl Up {
             date: None,
             distrusted: false,
             unbound: false,
+            unsaved: false,
         };
         let wanted = Ports::default().endpoints(&views);
         up.bind_or_fail(&wanted).await?;
@@ -185,6 +188,7 @@ impl Up {
         let serials = self.state.as_ref().map(|state| state.load_serials()).unwrap_or_default();
         let mut changes: Vec<Change> =
             serials.into_iter().map(|(name, saved)| Change::Serial(name, saved)).collect();
+        changes.extend(self.state.iter().flat_map(|state| state.load_remembered()));
         changes.extend(self.date_change());
         changes.extend(reading.changes);
         self.instance.facts().problems.clone_from(&reading.problems);
@@ -258,6 +262,7 @@ impl Up {
     /// Tries again what failed: an address in use, or planning; and looks at what nobody tells us of.
     async fn take_again(&mut self) {
         self.look_at_secret_files();
+        self.save_remembered();
         if self.unbound || self.distrusted {
             self.take_changes(Vec::new()).await;
         }
@@ -326,8 +331,9 @@ impl Up {
         changed.then(|| planned::today(date))
     }
 
-    async fn stop(self) {
+    async fn stop(mut self) {
         self.notices.say("stopping");
+        self.save_remembered();
         drop(self.deliveries);
         self.listeners.stop().await;
         if let Some(keeper) = self.keeper {

@@ -80,8 +80,16 @@ impl Up {
         }
     }
 
+    /// Keeps under what DNSRecords stand. It is written whole, so it is done now and then: a crash in
+    /// between costs no record, only the order in which one that moved meanwhile is made and broken.
+    pub(super) fn save_remembered(&mut self) {
+        let Some(state) = self.state.as_ref().filter(|_| std::mem::take(&mut self.unsaved)) else { return };
+        state.save_remembered(&self.instance.planner().remembered());
+    }
+
     /// Lets the deliveries follow the plan; one that was made anew is told whole.
     pub(super) fn deliver(&mut self, delta: &Delta, anew: bool) {
+        self.unsaved |= anew || !delta.deliveries.is_empty();
         let planner = self.instance.planner();
         if anew {
             self.deliveries.end();

@@ -166,7 +166,8 @@ fn foreign_items_of_a_list_are_passed_over() {
 
 #[test]
 fn secrets_are_kept_apart_from_what_is_planned() {
-    let secret = "- apiVersion: v1\n  kind: Secret\n  metadata: {name: s, namespace: dns}\n  stringData: {k: v}\n";
+    let secret =
+        "- apiVersion: v1\n  kind: Secret\n  metadata: {name: s, namespace: dns}\n  stringData: {k: v}\n";
     let (world, reading) = read(&(list(&["a"]) + secret));
     assert_eq!(told(&reading), ["put a=192.0.2.1"]);
     assert!(world.problems(&reading).is_empty(), "{:?}", reading.problems);
