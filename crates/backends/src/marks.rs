@@ -75,8 +75,13 @@ pub fn corner(zone: &Name) -> Option<Name> {
 /// The first octets of the SHA-256 of something, in hex.
 pub(crate) fn hex(octets: &[u8], length: usize) -> String {
     let digest = digest::digest(&digest::SHA256, octets);
-    let digits = digest.as_ref().iter().take(length).flat_map(|octet| [octet >> 4, octet & 15]);
-    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+    let mut text = String::with_capacity(2 * length);
+    for octet in digest.as_ref().iter().take(length) {
+        text.extend(
+            [octet >> 4, octet & 15].map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])),
+        );
+    }
+    text
 }
 
 /// The strings of TXT data as one text.

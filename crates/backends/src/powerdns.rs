@@ -38,8 +38,8 @@ use zones::Zones;
 
 pub use api::Version;
 
-/// Past this many RRsets a PATCH gains nothing.
-const BATCH: usize = 1000;
+/// About as many RRsets as fit into one PATCH: each costs the server a transaction.
+const BATCH: usize = 3500;
 
 /// Which server, and what the zones are like that are made there.
 #[derive(Clone, Debug)]
@@ -80,6 +80,9 @@ struct Memory {
     opaque: Vec<SetKey>,
     /// Names came or went, and PowerDNS has not worked out the order of names since.
     unordered: bool,
+    /// That may be from before our time: a predecessor may have died between its last write and the
+    /// ordering.
+    inherited: bool,
     /// Something changed that the secondaries have not been told.
     untold: bool,
 }
@@ -124,8 +127,11 @@ impl Powerdns {
         memory.serial = facts.counts().then_some(facts.serial);
         (memory.sets, memory.has_disabled) = (read.sets.len(), read.has_disabled);
         memory.opaque = read.opaque;
-        // A predecessor may have died between its last write and the ordering.
-        if memory.unordered && reading::needs_order(zone, &facts, &read.sets) {
+        // What we wrote ourselves is put in order once, after all batches; what is signed is no answer
+        // before that.
+        let is_due = memory.unordered && (memory.inherited || facts.dnssec);
+        memory.inherited = false;
+        if is_due && reading::needs_order(zone, &facts, &read.sets) {
             self.order(zone, &facts, &mut memory).await?;
         }
         Ok(read.sets.into_iter().map(Entry::from).collect())

@@ -133,11 +133,14 @@ fn in_a_cluster_the_status_remembers_what_may_stand_at_the_server() -> Result<()
     let provider = server(&own, &[])?;
     world.cluster.ensure_namespace("production")?;
     world.api().apply(&secret(OPERATOR_NAMESPACE, SECRET))?;
-    world.api().apply(&class(&provider.url(), &hmac(OPERATOR_NAMESPACE)))?;
+    let between = Between::start(provider.authority().parse()?)?;
+    world.api().apply(&class(&between.url(), &hmac(OPERATOR_NAMESPACE)))?;
     let operator = world.operator(&FLAGS)?;
     world.api().apply(&record("www", "A", &["192.0.2.1"]))?;
     let path = record_path("www");
-    world.expect_condition(&path, "Ready", "True", "RecordCreated").with_context(|| operator.output())?;
+    world
+        .expect_condition(&path, "Ready", "True", "RecordCreated")
+        .with_context(|| format!("{:?}\n{}", between.calls(), operator.output()))?;
     world.expect_field(&path, "/status/applied/class", &json!("cloud"))?;
     drop(operator);
     world.api().apply(&record("www", "A", &["192.0.2.9"]))?;

@@ -40,6 +40,8 @@ pub(super) struct Book {
     /// Whether the last answer was an odd one.
     in_doubt: bool,
     opening: BTreeSet<Name>,
+    /// Zones that write, and can use the time while they do.
+    writing: BTreeSet<Name>,
     under_way: usize,
     reports: Vec<Report>,
     reached: Option<Result<(), Trouble>>,
@@ -69,6 +71,7 @@ impl Book {
             backoff: Backoff::default(),
             in_doubt: false,
             opening: BTreeSet::new(),
+            writing: BTreeSet::new(),
             under_way: 0,
             reports: Vec::new(),
             reached: None,
@@ -79,6 +82,7 @@ impl Book {
 
     /// Takes an order.
     pub(super) fn order(&mut self, order: Order, now: Moment) {
+        self.catch_up(now);
         match order {
             Order::Zone(zone) => self.put_zone(zone, now),
             Order::Nodes(nodes) => {
@@ -119,6 +123,7 @@ impl Book {
                 self.hear(name);
             }
             if let Some(job) = job {
+                self.note_writing(&place, &job);
                 self.under_way += 1;
                 self.review(now);
                 return Some(Task { place, job });
@@ -126,6 +131,33 @@ impl Book {
         }
         self.review(now);
         None
+    }
+
+    /// Uses the time in which requests are under way: takes in what was written, and prepares what comes
+    /// next.
+    pub(super) fn use_time(&mut self, now: Moment) {
+        self.catch_up(now);
+        for name in std::mem::take(&mut self.writing) {
+            if let Some(zone) = self.zones.get_mut(&name) {
+                zone.prepare(At { class: &self.class, now, jitter: 0.5 });
+            }
+        }
+    }
+
+    /// Takes in all that was written.
+    fn catch_up(&mut self, now: Moment) {
+        for name in self.writing.clone() {
+            if let Some(zone) = self.zones.get_mut(&name) {
+                zone.catch_up(At { class: &self.class, now, jitter: 0.5 });
+            }
+            self.touch(&Place::Zone(name), now);
+        }
+    }
+
+    fn note_writing(&mut self, place: &Place, job: &Job) {
+        if let (Place::Zone(name), Job::Write(_)) = (place, job) {
+            self.writing.insert(name.clone());
+        }
     }
 
     /// When to ask for the next request, if nothing happens before.
@@ -152,6 +184,7 @@ impl Book {
             Place::Origin(origin) => self.opened(origin, outcome, now, jitter),
             Place::Zone(name) => self.zone_did(name, &task.job, outcome, now, jitter),
         };
+        self.note_writing(&task.place, &task.job);
         self.judge(failure, now, jitter);
         self.touch(&task.place, now);
         self.change_provider(now);

@@ -1,6 +1,6 @@
 //! One of our zones: what is wanted in it, and what of ours may have to leave.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use dns::{Name, Rtype};
 
@@ -120,8 +120,8 @@ impl Origin {
     }
 
     /// The names at which something is wanted or to leave.
-    pub(super) fn names(&self) -> BTreeSet<Name> {
-        self.nodes.keys().chain(self.leaving.keys().map(|key| &key.name)).cloned().collect()
+    pub(super) fn names(&self) -> impl Iterator<Item = Name> {
+        self.nodes.keys().chain(self.leaving.keys().map(|key| &key.name)).cloned()
     }
 
     /// The keys at a name whose leaving is to be reported.

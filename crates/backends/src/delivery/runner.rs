@@ -37,6 +37,9 @@ pub(super) async fn run(
     let mut received = Vec::new();
     loop {
         running.start(&mut book, start.elapsed(), fence.as_ref());
+        // What was started gets under way first, so that the time that it takes can be used.
+        tokio::task::yield_now().await;
+        book.use_time(start.elapsed());
         let told = book.reports();
         if !told.is_empty() && reports.send(told).is_err() {
             return;

@@ -1,5 +1,7 @@
 //! One request to a provider, and how it went.
 
+use std::sync::Arc;
+
 use dns::Name;
 
 use super::agenda::Place;
@@ -25,7 +27,7 @@ pub(super) enum Job {
         names: Vec<Name>,
     },
     Revision(Purpose),
-    Write(Writing),
+    Write(Arc<Writing>),
     Settle,
 }
 

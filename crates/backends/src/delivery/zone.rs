@@ -8,8 +8,9 @@
 //! ```
 //!
 //! Queues are emptied from the left, so all that is to be made stands, and was read back, before
-//! anything is deleted. At most one request of a zone is under way at a time.
+//! anything is deleted. At most one request of a zone is under way at a time; `ahead` uses that time.
 
+mod ahead;
 mod guard;
 mod held;
 mod reading;
@@ -77,6 +78,7 @@ pub(super) struct Zone {
     /// What made room for something that was refused, and is to stand again.
     restoring: Vec<Entry>,
     turn: turn::Turn,
+    ahead: ahead::Ahead,
     /// How many changes a batch may have; fewer after a failure.
     limit: usize,
     /// How many names are read together; fewer after a failure.
@@ -129,6 +131,7 @@ impl Zone {
             waiting: BTreeSet::new(),
             restoring: Vec::new(),
             turn: turn::Turn::new(at),
+            ahead: ahead::Ahead::default(),
             limit: at.class.batch_size.max(1),
             read_limit: reading::MANY,
         }
@@ -143,7 +146,7 @@ impl Zone {
             let types = [Rtype::SOA, Rtype::NS];
             self.adopted.extend(types.map(|rtype| SetKey { name: origin.clone(), rtype }));
         }
-        let mut names = content.names();
+        let mut names: BTreeSet<Name> = content.names().collect();
         names.insert(origin.clone());
         names.extend(content.known.keys().map(|key| key.name.clone()));
         self.origins.insert(origin, content);
@@ -214,9 +217,12 @@ impl Zone {
 
     /// Works out anew what every name needs that could need anything.
     pub(super) fn work_out_all(&mut self, at: At<'_>) {
-        let mut names: BTreeSet<Name> = self.origins.values().flat_map(Origin::names).collect();
+        // Each of these is in order already, so that sorting is little more than merging.
+        let mut names: Vec<Name> = self.origins.values().flat_map(Origin::names).collect();
         let others = self.marks.names().chain(self.active.keys()).chain(self.origins.keys());
         names.extend(others.cloned());
+        names.sort();
+        names.dedup();
         for name in &names {
             self.work_out(name, at);
         }
@@ -244,7 +250,7 @@ impl Zone {
             (Job::Revision(purpose), Outcome::Revision(revision)) => {
                 self.revision_was_read(*purpose, revision, at)
             }
-            (Job::Write(writing), Outcome::Written(results)) => self.was_written(writing, results, at),
+            (Job::Write(writing), Outcome::Written(results)) => self.was_answered(writing, results, at),
             (Job::Settle, Outcome::Settled(result)) => {
                 self.turn.settled(&result);
                 result.err()
@@ -269,6 +275,7 @@ impl Zone {
         if self.turn.is_unread() {
             return;
         }
+        self.ahead.touched(name);
         if at.class.reading == Reading::Sets {
             self.claim_wanted(name);
         }

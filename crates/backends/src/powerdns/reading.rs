@@ -1,6 +1,7 @@
 //! What PowerDNS says that it holds. Pure.
 
-use std::collections::{BTreeMap, HashSet};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 use dns::{MAX_TTL, Name, Rdata, RecordSet, Rtype};
 use serde::Deserialize;
@@ -23,7 +24,7 @@ pub(super) struct ZoneDocument {
     #[serde(flatten)]
     pub(super) facts: Facts,
     #[serde(default)]
-    pub(super) rrsets: Vec<Rrset>,
+    pub(super) rrsets: Vec<Rrset<'static>>,
 }
 
 /// What a zone is like.
@@ -41,17 +42,17 @@ pub(super) struct Facts {
 
 /// A record set as PowerDNS tells it.
 #[derive(Deserialize)]
-pub(super) struct Rrset {
-    name: String,
-    r#type: String,
+pub(super) struct Rrset<'a> {
+    name: Cow<'a, str>,
+    r#type: Cow<'a, str>,
     ttl: u32,
     #[serde(default)]
-    records: Vec<Record>,
+    records: Vec<Record<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Record {
-    content: String,
+struct Record<'a> {
+    content: Cow<'a, str>,
     #[serde(default)]
     disabled: bool,
 }
@@ -86,7 +87,7 @@ impl Listed {
 }
 
 /// Record sets out of an answer. Types that we have no number for are nobody's concern.
-pub(super) fn read(rrsets: Vec<Rrset>) -> Read {
+pub(super) fn read(rrsets: Vec<Rrset<'_>>) -> Read {
     let mut read = Read::default();
     for rrset in rrsets.into_iter().filter(|rrset| !rrset.records.is_empty()) {
         read.has_disabled |= rrset.records.iter().any(|record| record.disabled);
@@ -102,27 +103,30 @@ pub(super) fn read(rrsets: Vec<Rrset>) -> Read {
 }
 
 /// Record sets out of an export: one record a line, in no order; none where a line is something else.
-pub(super) fn exported(text: &str) -> Option<Vec<Rrset>> {
-    let mut rrsets = BTreeMap::<(&str, &str), Rrset>::new();
+pub(super) fn exported(text: &str) -> Option<Vec<Rrset<'_>>> {
+    let (mut rrsets, mut places) = (Vec::<Rrset<'_>>::new(), HashMap::<(&str, &str), usize>::new());
     for line in text.lines() {
         let mut fields = line.splitn(5, '\t');
         let (name, ttl) = (fields.next()?, fields.next()?.parse().ok()?);
         let r#type = fields.nth(1)?;
-        let rrset = rrsets.entry((name, r#type)).or_insert_with(|| Rrset {
-            name: name.to_owned(),
-            r#type: r#type.to_owned(),
-            ttl,
-            records: Vec::with_capacity(1),
-        });
-        rrset.ttl = rrset.ttl.min(ttl);
-        rrset.records.push(Record { content: fields.next()?.to_owned(), disabled: false });
+        let record = Record { content: fields.next()?.into(), disabled: false };
+        let place = *places.entry((name, r#type)).or_insert(rrsets.len());
+        match rrsets.get_mut(place) {
+            Some(rrset) => {
+                rrset.ttl = rrset.ttl.min(ttl);
+                rrset.records.push(record);
+            }
+            None => {
+                rrsets.push(Rrset { name: name.into(), r#type: r#type.into(), ttl, records: vec![record] });
+            }
+        }
     }
-    Some(rrsets.into_values().collect())
+    Some(rrsets)
 }
 
 /// A record set that is switched off stands there, and is not what anybody wants: it gets a TTL that
 /// nobody has.
-fn record_set(name: &Name, rtype: Rtype, rrset: &Rrset) -> Option<RecordSet> {
+fn record_set(name: &Name, rtype: Rtype, rrset: &Rrset<'_>) -> Option<RecordSet> {
     let is_off = rrset.records.iter().all(|record| record.disabled);
     let data = rrset.records.iter().filter(|record| is_off || !record.disabled);
     let data = data.map(|record| content::parse(rtype, &record.content)).collect::<Option<Vec<_>>>()?;

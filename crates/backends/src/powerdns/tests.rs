@@ -129,7 +129,7 @@ fn an_export_is_grouped_and_what_is_no_export_is_none() {
     let text = "b.example.org.\t60\tIN\tA\t192.0.2.2\na.example.org.\t60\tIN\tTXT\t\"x\ty\"\nb.example.org.\t30\tIN\tA\t192.0.2.1\n";
     let read = reading::read(reading::exported(text).unwrap());
     let shown: Vec<_> = read.sets.iter().map(|set| (set.name.to_string(), set.ttl, set.data.len())).collect();
-    assert_eq!(shown, [("a.example.org.".to_owned(), 60, 1), ("b.example.org.".to_owned(), 30, 2)]);
+    assert_eq!(shown, [("b.example.org.".to_owned(), 30, 2), ("a.example.org.".to_owned(), 60, 1)]);
     assert!(reading::exported("<html>\n").is_none());
 }
 

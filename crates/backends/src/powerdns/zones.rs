@@ -47,7 +47,7 @@ impl Powerdns {
 
     /// What was remembered may be of another zone of the same name.
     async fn start_over(&self, origin: &Name, unordered: bool) {
-        *self.memory(origin).lock().await = Memory { unordered, ..Memory::default() };
+        *self.memory(origin).lock().await = Memory { unordered, inherited: unordered, ..Memory::default() };
     }
 
     /// PowerDNS makes a zone and fills it in two steps; ended in between it leaves one without an SOA.

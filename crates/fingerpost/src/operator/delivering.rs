@@ -20,21 +20,22 @@ const ETERNAL: &str = "kube-system";
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Who leads may write, while more is left of the lease than a request may take.
-struct Leads(Leadership);
+struct Leads {
+    leadership: Leadership,
+    /// The most lease that a request waits for. A class may have a longer timeout than the lease lasts, and
+    /// would never be written to; then a request that outlives the lease is left to the receiver's fence.
+    most: Duration,
+}
 
 impl Fence for Leads {
     fn may_send(&self, timeout: Duration) -> bool {
-        // A class may have a longer timeout than the lease lasts: then the lease is what counts.
-        self.0.may_send(timeout.min(LONGEST))
+        self.leadership.may_send(timeout.min(self.most))
     }
 
     fn generation(&self) -> u64 {
-        self.0.generation()
+        self.leadership.generation()
     }
 }
-
-/// The longest that a write waits for more lease than it has.
-const LONGEST: Duration = Duration::from_secs(5);
 
 impl Operator<'_> {
     /// Deliveries that have not begun.
@@ -49,7 +50,10 @@ impl Operator<'_> {
             owner,
             eyes: delivery.eyes(&guard),
             guard,
-            fence: Arc::new(Leads(self.leadership.clone())),
+            fence: Arc::new(Leads {
+                leadership: self.leadership.clone(),
+                most: self.arguments.leader_election_renew_deadline / 2,
+            }),
             secrets: self.secrets.clone(),
             secret_changes: self.secrets.changes(),
             retry: delivery.retry(),

@@ -17,6 +17,7 @@ impl Book {
             return;
         }
         let Some(provider) = self.next_provider.take() else { return };
+        self.catch_up(now);
         let names: Vec<Name> = self.zones.keys().cloned().collect();
         names.iter().for_each(|name| self.dissolve(name, now));
         if let Ok(provider) = &provider {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use dns::{RecordSet, Rtype};
 
+use super::super::task::{Job, Task, What};
 use super::super::{HeldDeletes, Known, Order, Report, SetResult, Written};
 use super::fake::{Call, Fault, set};
 use super::world::{World, name, new_zone, settings};
@@ -107,6 +108,54 @@ fn thousands_of_sets_cost_two_requests_for_each_full_batch() {
         &Call::Revision,
     ];
     assert_eq!(others, expected, "an empty zone is read twice, and once more after all batches");
+}
+
+/// Goes on until a batch of sets is under way.
+fn until_sets_are_written(world: &mut World) -> Task {
+    loop {
+        let task = world.next().unwrap();
+        match &task.job {
+            Job::Write(writing) if writing.what == What::Sets => return task,
+            _ => world.perform(&task, None),
+        }
+    }
+}
+
+#[test]
+fn a_batch_that_was_prepared_is_dropped_when_one_of_its_names_changes() {
+    let mut world = World::of_zones();
+    let sets: Vec<RecordSet> = (100..400).map(|n| a(&format!("h{n}"), 1)).collect();
+    world.want(ZONE, &sets);
+    world.order(Order::Complete);
+    let first = until_sets_are_written(&mut world);
+    world.change(ZONE, "h250.example.org", &[a("h250", 2)]);
+    world.perform(&first, None);
+    world.settle();
+    let writes = world.fake.writes();
+    let after = writes.iter().flat_map(|batch| &batch.changes).filter_map(|change| change.after.as_ref());
+    let written: Vec<&RecordSet> =
+        after.map(|entry| &entry.set).filter(|set| set.name == a("h250", 1).name).collect();
+    assert_eq!(written, [&a("h250", 2)]);
+    assert!(sets.iter().filter(|set| **set != a("h250", 1)).all(|set| world.stands(ZONE, set)));
+    world.assert_no_breach();
+}
+
+#[test]
+fn a_batch_that_was_prepared_is_not_sent_after_one_that_failed_nor_by_an_older_leader() {
+    let mut world = World::of_zones();
+    world.want(ZONE, &(100..400).map(|n| a(&format!("h{n}"), 1)).collect::<Vec<_>>());
+    world.order(Order::Complete);
+    let first = until_sets_are_written(&mut world);
+    world.perform(&first, Some(Fault::Before(Failure::Unreachable)));
+    assert_eq!(world.next(), None, "the server is left alone");
+    world.now += Duration::from_secs(5);
+    let again = until_sets_are_written(&mut world);
+    world.generation += 1;
+    world.perform(&again, None);
+    world.settle();
+    let generations: Vec<u64> = world.fake.writes().iter().map(|batch| batch.generation).collect();
+    assert!(generations.is_sorted() && generations.ends_with(&[2, 2]), "{generations:?}");
+    world.assert_no_breach();
 }
 
 #[test]

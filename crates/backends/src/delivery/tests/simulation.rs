@@ -258,6 +258,9 @@ impl Simulation {
             if self.chance.one_in(40) {
                 return self.crash();
             }
+            if self.chance.one_in(10) {
+                self.change_wish();
+            }
             self.world.perform(&task, fault);
             if self.chance.one_in(40) {
                 self.crash();

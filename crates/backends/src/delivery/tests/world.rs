@@ -138,6 +138,7 @@ impl World {
     pub(super) fn next(&mut self) -> Option<Task> {
         let may_write = self.may_write;
         let task = self.book.next(self.now, self.generation, &|| may_write);
+        self.book.use_time(self.now);
         self.reports.append(&mut self.book.reports());
         task
     }

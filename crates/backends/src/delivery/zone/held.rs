@@ -127,6 +127,11 @@ impl Marks {
         self.own.get(name).map(|own| own.types.clone()).unwrap_or_default()
     }
 
+    /// Whether a key is ours.
+    pub(super) fn is_own(&self, key: &SetKey) -> bool {
+        self.own.get(&key.name).is_some_and(|own| own.types.contains(&key.rtype))
+    }
+
     /// What stands in the place of our mark of a name.
     pub(super) fn standing(&self, name: &Name, place: &Name) -> Option<RecordSet> {
         let own = self.own.get(name).and_then(|own| own.set.clone());

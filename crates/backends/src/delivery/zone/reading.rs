@@ -93,12 +93,14 @@ impl Zone {
     }
 
     /// Takes in what a reading of the whole zone found.
-    pub(super) fn zone_was_read(&mut self, entries: Vec<Entry>, at: At<'_>) {
+    pub(super) fn zone_was_read(&mut self, mut entries: Vec<Entry>, at: At<'_>) {
         if self.is_emptied(&entries) && !self.turn.emptied {
             self.turn.emptied = true;
             self.turn.must_read = true;
             return;
         }
+        // In order, as all that it is compared with: of many thousands each is near the one before.
+        entries.sort_unstable_by(|one, other| one.set.name.cmp(&other.set.name));
         self.marks = Marks::read(entries.iter().map(|entry| &entry.set), &self.name, &self.owner);
         let corner = self.corner.clone();
         let sets =
@@ -128,7 +130,7 @@ impl Zone {
     /// What to keep of a set that was read: its content, if it is or could be ours.
     fn taken_in(&self, entry: Entry, before: &BTreeMap<SetKey, Held>) -> (SetKey, Held) {
         let key = SetKey::of(&entry.set);
-        let is_ours = self.marks.types(&key.name).contains(&key.rtype) || self.adopted.contains(&key);
+        let is_ours = self.marks.is_own(&key) || self.adopted.contains(&key);
         let is_apex = key.name == self.name;
         let held = match is_ours || is_apex {
             true => Held::Content(self.completed(entry, before.get(&key))),

@@ -58,7 +58,7 @@ impl Zone {
     }
 
     fn is_ours(&self, key: &SetKey) -> bool {
-        self.marks.types(&key.name).contains(&key.rtype)
+        self.marks.is_own(key)
     }
 
     /// Whose record is in a set's way, if a mark says so.
@@ -94,13 +94,14 @@ impl Zone {
 
     /// Tells a result to everybody who wants the set.
     fn tell(&mut self, name: &Name, rtype: Rtype, result: SetResult) {
-        for zone in name.suffixes() {
-            let wanted = self.origins.get_mut(&zone).and_then(|origin| origin.nodes.get_mut(name));
+        for zone in name.suffix_keys() {
+            let wanted = self.origins.get_mut(zone).and_then(|origin| origin.nodes.get_mut(name));
             let sets = wanted.map(|wanted| &mut wanted.sets);
             for set in sets.into_iter().flatten().filter(|set| set.entry.set.rtype == rtype) {
                 if set.is_news(&result) {
                     let key = SetKey { name: name.clone(), rtype };
-                    self.reports.push(Report::Set { zone: zone.clone(), key, result: result.clone() });
+                    let zone = Name::from_key(zone);
+                    self.reports.push(Report::Set { zone, key, result: result.clone() });
                 }
             }
         }

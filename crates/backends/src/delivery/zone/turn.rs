@@ -92,6 +92,11 @@ impl Turn {
         self.unremembered = self.reads_zones();
     }
 
+    /// Whether so much was written that it is read back before more is.
+    pub(super) fn must_read_back(&self) -> bool {
+        self.batches >= BATCHES
+    }
+
     /// Something was written.
     pub(super) fn wrote(&mut self, now: Moment) {
         self.refresh(now);
@@ -112,6 +117,12 @@ impl Zone {
         if self.busy || self.backoff.until() > at.now {
             return None;
         }
+        let prepared = self.prepared(at, generation, may_write);
+        if prepared.is_some() {
+            self.busy = true;
+            return prepared;
+        }
+        self.catch_up(at);
         self.wake(at);
         let job = match self.turn.must_read {
             true => Some(self.whole_reading()),
@@ -131,7 +142,8 @@ impl Zone {
         let has_work = work.iter().any(|stage| self.is_queued(*stage));
         let finishing = !self.turn.unread && (self.turn.unsettled || self.turn.unremembered);
         let now =
-            (self.turn.must_read || has_work || finishing || !self.restoring.is_empty()).then_some(at.now);
+            (self.turn.must_read || has_work || finishing || !self.restoring.is_empty() || self.is_behind())
+                .then_some(at.now);
         let deletes = self.is_queued(Stage::Delete).then(|| self.guard.due()).flatten();
         let waiting = self.waiting.first().map(|(moment, _)| *moment);
         let due = [now, deletes, waiting, Some(self.turn.look_at)].into_iter().flatten().min();
@@ -154,7 +166,7 @@ impl Zone {
         if self.is_queued(Stage::Look) {
             return Some(self.reading_of(Stage::Look));
         }
-        if self.turn.batches >= BATCHES && self.is_queued(Stage::ReadBack) {
+        if self.turn.must_read_back() && self.is_queued(Stage::ReadBack) {
             return Some(self.reading_of(Stage::ReadBack));
         }
         if !self.restoring.is_empty() && may_write() {

@@ -1,6 +1,7 @@
 //! Building batches, and what their results mean.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use dns::{Name, Rdata, RecordSet, Rtype};
 
@@ -23,7 +24,7 @@ impl Zone {
             }
             self.add_set(&entry.set.name.clone(), entry.set.rtype, Some(entry), &mut writing);
         }
-        Job::Write(writing)
+        Job::Write(Arc::new(writing))
     }
 
     fn empty_batch(&self, what: What, generation: u64) -> Writing {
@@ -34,6 +35,19 @@ impl Zone {
     /// The next batch of a queue.
     pub(super) fn write(&mut self, stage: Stage, generation: u64, at: At<'_>) -> Option<Job> {
         let names: Vec<Name> = self.queued(stage).take(self.limit).cloned().collect();
+        let writing = Arc::new(self.batch_of(stage, names, generation, at)?);
+        self.ahead.started(stage, &writing);
+        Some(Job::Write(writing))
+    }
+
+    /// A batch of what these names need; none where they need nothing.
+    pub(super) fn batch_of(
+        &mut self,
+        stage: Stage,
+        names: Vec<Name>,
+        generation: u64,
+        at: At<'_>,
+    ) -> Option<Writing> {
         let what = if matches!(stage, Stage::Mark | Stage::Unmark) { What::Marks } else { What::Sets };
         let mut writing = self.empty_batch(what, generation);
         for name in names {
@@ -47,7 +61,7 @@ impl Zone {
                 _ => self.add_sets(&name, &situation, stage, &mut writing),
             }
         }
-        (!writing.batch.changes.is_empty()).then_some(Job::Write(writing))
+        (!writing.batch.changes.is_empty()).then_some(writing)
     }
 
     /// A mark that also names what is about to be written, on the condition that it is not there yet.
@@ -128,7 +142,7 @@ impl Zone {
         at: At<'_>,
     ) -> Option<Failure> {
         results.resize(writing.names.len(), Err(Failure::Unreadable));
-        self.turn.wrote(at.now);
+        self.claim_written(writing);
         let names: BTreeSet<&Name> = writing.names.iter().collect();
         let mut worst = None;
         let mut refused = BTreeSet::new();
@@ -154,6 +168,15 @@ impl Zone {
         worst.filter(|failure| *failure != Failure::TooLarge)
     }
 
+    /// Without marks, what may have been written is ours, even if nobody wants it any more: it was
+    /// forgotten if that was told while it was under way.
+    fn claim_written(&mut self, writing: &Writing) {
+        let made = writing.batch.changes.iter().filter(|change| change.after.is_some());
+        if !self.turn.reads_zones() {
+            made.for_each(|change| self.marks.claim(&change.key));
+        }
+    }
+
     /// Where a put was refused after that which made room for it went, that is to come back: a name
     /// keeps its answer.
     fn restore_after(&mut self, writing: &Writing, refused: &BTreeSet<SetKey>) {
@@ -165,10 +188,10 @@ impl Zone {
         self.restoring.extend(back.filter_map(|change| change.before.clone()));
     }
 
-    /// A batch that a server chokes on is halved, until what it chokes on is alone.
+    /// A batch that a server chokes on, or has not the time for, is halved, until what it chokes on is alone.
     fn adjust_limit(&mut self, names: usize, worst: Option<&Failure>, at: At<'_>) {
         self.limit = match worst {
-            Some(failure) if is_answer(failure) => (names / 2).max(1),
+            Some(failure) if is_answer(failure) || *failure == Failure::TimedOut => (names / 2).max(1),
             Some(_) => self.limit,
             None => (self.limit * 2).min(at.class.batch_size.max(1)),
         };
