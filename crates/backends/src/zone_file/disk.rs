@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -91,8 +92,9 @@ impl Place {
         let metadata = fs::metadata(&self.path).map_err(|error| of_reading(&error))?;
         let written = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let nanoseconds = written.ok_or(NO_DIRECTORY)?.as_nanos();
-        // The low half moves all the time; the high half is no more than the century.
-        Ok(nanoseconds as u64)
+        // Two writings within one tick of the file system's clock are two files, since each is renamed into
+        // place. Of the nanoseconds the low half moves all the time; the high half is no more than the century.
+        Ok(nanoseconds as u64 ^ metadata.ino().rotate_left(32) ^ metadata.len().rotate_left(16))
     }
 }
 
