@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
-use super::credentials::{Credentials, gather};
+use super::credentials::{Credentials, UNKNOWN, gather};
 use super::reports::Health;
 use super::{Circumstances, Told, Word, connect, owner_at};
 
@@ -48,7 +48,8 @@ impl Attendant {
             Err(Trouble { reason: "Pending", code: "PENDING", message: String::new() });
         loop {
             let gathered = gather(&self.class, &self.spec, &*self.circumstances.secrets).await;
-            if known.as_ref() != Some(&gathered) {
+            let failed = gathered.is_err();
+            if is_news(known.as_ref(), &gathered) {
                 provider = self.connect(&gathered);
                 self.connected.send_replace(provider.as_ref().ok().cloned());
                 // The delivery ends with us.
@@ -56,9 +57,9 @@ impl Attendant {
                 if let Err(trouble) = &provider {
                     tell(health(Err(trouble.clone())));
                 }
+                known = Some(gathered);
             }
-            let look = self.next_look(gathered.is_err());
-            known = Some(gathered);
+            let look = self.next_look(failed);
             self.check_until_changed(&provider, &mut check, look, &tell).await;
         }
     }
@@ -111,6 +112,12 @@ impl Attendant {
     }
 }
 
+/// Whether what was gathered changes anything. What was known stands while nobody can be asked.
+fn is_news(known: Option<&Result<Credentials, Trouble>>, gathered: &Result<Credentials, Trouble>) -> bool {
+    let is_silence = matches!(gathered, Err(trouble) if trouble.code == UNKNOWN);
+    known != Some(gathered) && !(is_silence && matches!(known, Some(Ok(_))))
+}
+
 fn nobody() -> Trouble {
     Trouble {
         reason: "InvalidConfiguration",
@@ -124,4 +131,24 @@ fn nobody() -> Trouble {
 
 fn health(result: Result<(), Trouble>) -> Health {
     Health { result, at: jiff::Timestamp::now().as_second() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trouble(code: &'static str) -> Result<Credentials, Trouble> {
+        Err(Trouble { reason: "SecretNotFound", code, message: "no".to_owned() })
+    }
+
+    #[test]
+    fn a_silent_api_server_takes_no_credentials_away() {
+        let (good, missing, silence) =
+            (Ok(Credentials::default()), trouble("SECRET_NOT_FOUND"), trouble(UNKNOWN));
+        assert!(is_news(None, &silence), "at a cold start there is nothing to go on with");
+        assert!(!is_news(Some(&good), &silence));
+        assert!(is_news(Some(&good), &missing), "but a Secret that is gone is gone");
+        assert!(is_news(Some(&missing), &good));
+        assert!(!is_news(Some(&good), &good));
+    }
 }

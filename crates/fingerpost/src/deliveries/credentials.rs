@@ -125,8 +125,12 @@ fn not_found(message: String) -> Trouble {
     Trouble { reason: "SecretNotFound", code: "SECRET_NOT_FOUND", message }
 }
 
+/// The code where nobody could say whether a Secret is there: no reason to give up one that was.
+pub(super) const UNKNOWN: &str = "SECRET_UNKNOWN";
+
 fn trouble(missing: Missing) -> Trouble {
     match missing {
-        Missing::NotFound(message) | Missing::Unknown(message) => not_found(message),
+        Missing::NotFound(message) => not_found(message),
+        Missing::Unknown(message) => Trouble { reason: "SecretNotFound", code: UNKNOWN, message },
     }
 }

@@ -18,6 +18,7 @@ use crate::deliveries::{Circumstances, Counts, Deliveries, Memory};
 const ETERNAL: &str = "kube-system";
 /// How long one attempt to learn who we are may take, and how long until the next.
 const TIMEOUT: Duration = Duration::from_secs(5);
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// Who leads may write, while more is left of the lease than a request may take.
 struct Leads {
@@ -71,13 +72,14 @@ pub(crate) async fn owner(connection: &Connection) -> Option<String> {
     loop {
         match tokio::time::timeout(TIMEOUT, namespaces.get(ETERNAL)).await {
             Ok(Ok(namespace)) => return namespace.metadata.uid.map(|uid| format!("cluster-{uid}")),
-            Ok(Err(kube::Error::Api(status))) if (400..500).contains(&status.code) => {
+            Ok(Err(kube::Error::Api(status))) if status.code == 403 => {
                 tracing::warn!(
                     "the namespace {ETERNAL} cannot be read: nothing is written to providers without --owner"
                 );
                 return None;
             }
-            _ => tokio::time::sleep(TIMEOUT).await,
+            // A cluster that has just been made has it in a moment.
+            _ => tokio::time::sleep(AGAIN).await,
         }
     }
 }
