@@ -71,7 +71,7 @@ the status is about (-1 before the first look).
 |---|---|
 | `Ready` | whether the object has its effect; `Unknown`, reason `Pending`, before the first look |
 | `Stalled` | `True` where only the object's owner can help: an invalid spec, a name that another holds, a missing delegation. Absent otherwise |
-| `Published` | routes and gateways: what is known of the records' delivery ([external-dns.md](external-dns.md)) |
+| `Published` | routes and gateways: what is known of the records' delivery ([external-dns.md](external-dns.md)); DNSRecords: what the world sees of them ([records.md](records.md)) |
 
 Each has a `reason` in one word, a `message` for people that names what to do, `lastTransitionTime`, when `status` last
 changed, and `observedGeneration`.
