@@ -29,6 +29,7 @@ use backends::Provider;
 use backends::delivery::{self, Fence, Order, Report, Retry, Trouble};
 use backends::transport::guard::Guard;
 use dns::Name;
+use planner::marks::ALLOW_MASS_DELETE;
 use planner::{Change, Delta, Planner};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
@@ -41,9 +42,6 @@ pub use counts::{ClassCounts, Counts};
 pub use lookup::Eyes;
 use lookup::Looks;
 pub use memory::{Everything, Memory};
-
-/// The annotation that lets a class delete more than the guard would.
-const ALLOW_MASS_DELETE: &str = "fingerpost.dev/allow-mass-delete";
 
 /// What all deliveries have in common.
 #[derive(Clone)]

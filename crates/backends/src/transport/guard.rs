@@ -47,3 +47,45 @@ impl Guard {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+
+    fn permits(guard: &Guard, address: &str) -> bool {
+        guard.permits(address.parse().unwrap())
+    }
+
+    #[test]
+    fn inward_addresses_and_the_api_server_are_forbidden_until_they_are_allowed() {
+        let api_server: IpAddr = "10.96.0.1".parse().unwrap();
+        let mut guard = Guard { allowed: Vec::new(), forbidden: vec![api_server] };
+        let inward = [
+            "127.0.0.1",
+            "127.8.8.8",
+            "::1",
+            "::ffff:127.0.0.1",
+            "169.254.169.254",
+            "fe80::1",
+            "0.0.0.0",
+            "10.96.0.1",
+        ];
+        assert!(inward.iter().all(|address| !permits(&guard, address)));
+        assert!(permits(&guard, "::ffff:10.96.0.2") && !permits(&guard, "::ffff:10.96.0.1"));
+        assert!(["192.0.2.1", "2001:db8::1", "10.0.0.1"].iter().all(|address| permits(&guard, address)));
+        guard.allow_loopback();
+        guard.allowed.push("10.96.0.0/16".parse().unwrap());
+        assert!(["127.8.8.8", "::1", "::ffff:127.0.0.1", "10.96.0.1"].iter().all(|one| permits(&guard, one)));
+        assert!(!permits(&guard, "169.254.169.254"), "what is allowed is allowed, and nothing else");
+    }
+
+    #[tokio::test]
+    async fn a_name_is_judged_by_its_addresses() {
+        let guard = Arc::new(Guard::default());
+        assert_eq!(guard.clone().resolve("localhost", 1).await, Err(Failure::Forbidden));
+        let mut guard = Guard::default();
+        guard.allow_loopback();
+        assert!(Arc::new(guard).resolve("localhost", 1).await.is_ok());
+    }
+}

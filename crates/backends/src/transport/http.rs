@@ -207,3 +207,31 @@ impl Service<Name> for Resolver {
         Box::pin(async move { Ok(guard.resolve(name.as_str(), 0).await?.into_iter()) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case("http://127.0.0.1:1/")]
+    #[case("http://127.1:1/")]
+    #[case("http://2130706433:1/")]
+    #[case("http://0x7f000001:1/")]
+    #[case("http://0x7f.0.0.1:1/")]
+    #[case("http://0177.0.0.1:1/")]
+    #[case("http://localhost:1/")]
+    #[case("http://[::1]:1/")]
+    #[case("http://[::ffff:127.0.0.1]:1/")]
+    #[case("http://[::ffff:7f00:1]:1/")]
+    #[case("http://0:1/")]
+    #[case("http://169.254.169.254/latest")]
+    #[case("https://127.0.0.1:1/")]
+    #[tokio::test]
+    async fn however_an_inward_address_is_written_nobody_connects_to_it(#[case] url: &str) {
+        let client = HttpClient::new(Arc::default(), Duration::from_secs(2), &Trust::default()).unwrap();
+        let request = Request::get(url).body(Full::default()).unwrap();
+        assert_eq!(client.send(request).await.unwrap_err(), Failure::Forbidden);
+    }
+}
