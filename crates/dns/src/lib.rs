@@ -1,4 +1,4 @@
-//! The vocabulary of Fingerpost: names, record data, record sets and zone files.
+//! The vocabulary of Fingerpost: names, record data, record sets, steering and zone files.
 //!
 //! Nothing in here does IO or reads a clock.
 
@@ -9,6 +9,7 @@ mod pattern;
 mod rdata;
 mod record_set;
 mod rtype;
+mod steering;
 mod token;
 mod ttl;
 mod visible;
@@ -21,6 +22,7 @@ pub use pattern::{Pattern, PatternError};
 pub use rdata::{Rdata, RdataError, Soa};
 pub use record_set::RecordSet;
 pub use rtype::{Rtype, RtypeError};
+pub use steering::{Geo, GeoError, Location, Member, ProbeId, Steering};
 pub use ttl::{MAX_TTL, parse_seconds};
 pub use visible::visible;
 pub use zone_file::{

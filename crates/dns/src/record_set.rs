@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Name, Rdata, Rtype};
+use crate::{Name, Rdata, Rtype, Steering};
 
 /// The data that one name has for one type. The data is sorted and without duplicates.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -15,6 +15,8 @@ pub struct RecordSet {
     pub ttl: u32,
     /// At least one item.
     pub data: Arc<[Rdata]>,
+    /// Which part of the data a client gets; without it all of it.
+    pub steering: Option<Arc<Steering>>,
 }
 
 impl RecordSet {
@@ -22,6 +24,6 @@ impl RecordSet {
     pub fn new(name: Name, rtype: Rtype, ttl: u32, mut data: Vec<Rdata>) -> RecordSet {
         data.sort_unstable();
         data.dedup();
-        RecordSet { name, rtype, ttl, data: data.into() }
+        RecordSet { name, rtype, ttl, data: data.into(), steering: None }
     }
 }

@@ -160,5 +160,5 @@ impl Planner {
 }
 
 fn full(name: &Name, set: &Set) -> RecordSet {
-    RecordSet { name: name.clone(), rtype: set.rtype, ttl: set.ttl, data: set.data.clone() }
+    RecordSet { name: name.clone(), rtype: set.rtype, ttl: set.ttl, data: set.data.clone(), steering: None }
 }

@@ -79,7 +79,7 @@ impl<'a> PackedSet<'a> {
     /// The set as a value of its own.
     pub fn to_record_set(&self, name: Name) -> RecordSet {
         let data = self.data().map(|wire| Rdata::from_checked_wire(self.rtype, wire)).collect();
-        RecordSet { name, rtype: self.rtype, ttl: self.ttl, data }
+        RecordSet { name, rtype: self.rtype, ttl: self.ttl, data, steering: None }
     }
 }
 

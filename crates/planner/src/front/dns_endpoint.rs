@@ -125,7 +125,7 @@ fn claim(view: &View<'_>, object: &Object, set: RecordSet, scope: &Scope) -> Res
         return Err(EndpointProblem::Invalid(message));
     }
     let scope = if *scope == Scope::Everywhere { zone.scope.clone() } else { scope.clone() };
-    let RecordSet { name, rtype, ttl, data } = set;
+    let RecordSet { name, rtype, ttl, data, .. } = set;
     Ok(Claim { zone: zone.origin.clone(), name, rtype, ttl, data, scope, shared: false })
 }
 

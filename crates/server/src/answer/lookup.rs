@@ -279,7 +279,7 @@ impl Walk<'_> {
             return None;
         };
         let data = Arc::new([Rdata::name(Rtype::CNAME, &to)]);
-        self.answer.push(RecordSet { name: name.clone(), rtype: Rtype::CNAME, ttl, data });
+        self.answer.push(RecordSet { name: name.clone(), rtype: Rtype::CNAME, ttl, data, steering: None });
         Some(to)
     }
 
