@@ -8,6 +8,8 @@
 //! Every response fits the client's size, echoes id and question, and has TC set exactly when
 //! something that it needs did not fit.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use dns::Rtype;
 
 use crate::{Rcode, Zones};
@@ -44,6 +46,34 @@ pub struct Sight<'a> {
     pub synced: bool,
 }
 
+/// What an answer depends on beside the question.
+#[derive(Clone, Copy, Debug)]
+pub struct Circumstances<'a> {
+    /// What the client can see.
+    pub sight: Sight<'a>,
+    /// Where the query came from.
+    pub client: IpAddr,
+    /// How it came.
+    pub transport: Transport,
+    /// The time, in seconds since 1970.
+    pub now: u32,
+    /// A number drawn for this query, for whatever is left to chance.
+    pub draw: u64,
+}
+
+impl<'a> Circumstances<'a> {
+    /// A query over UDP from nowhere in particular, at no particular time.
+    pub fn plain(sight: Sight<'a>) -> Circumstances<'a> {
+        Circumstances {
+            sight,
+            client: Ipv4Addr::LOCALHOST.into(),
+            transport: Transport::Udp,
+            now: 0,
+            draw: 0,
+        }
+    }
+}
+
 /// What a response says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
@@ -55,18 +85,19 @@ pub struct Reply {
 
 /// Answers a query from zones that are synced; false means that there is no response at all.
 pub fn answer(query: &[u8], zones: &Zones, transport: Transport, out: &mut Vec<u8>) -> bool {
-    respond(query, Sight { zones: Some(zones), synced: true }, transport, out).is_some()
+    let sight = Sight { zones: Some(zones), synced: true };
+    respond(query, Circumstances { transport, ..Circumstances::plain(sight) }, out).is_some()
 }
 
 /// Answers a query into `out`, which is cleared first.
 ///
 /// `None` means that there is no response at all: the message is a response itself, or shorter
 /// than a header. Answering those would let two servers talk to each other for ever.
-pub fn respond(octets: &[u8], sight: Sight<'_>, transport: Transport, out: &mut Vec<u8>) -> Option<Reply> {
+pub fn respond(octets: &[u8], around: Circumstances<'_>, out: &mut Vec<u8>) -> Option<Reply> {
     out.clear();
     let query = Query::read(octets)?;
-    let answer = decide(&query, sight);
-    let truncated = Message::new(&query, size(&query, transport), out).write(&answer);
+    let answer = decide(&query, around.sight);
+    let truncated = Message::new(&query, size(&query, around.transport), out).write(&answer);
     Some(Reply { rcode: answer.rcode, truncated })
 }
 

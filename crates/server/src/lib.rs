@@ -19,7 +19,9 @@ mod rcode;
 mod views;
 mod zones;
 
-pub use answer::{Answer, ExtendedError, Reply, Sight, Step, Transport, answer, lookup, respond};
+pub use answer::{
+    Answer, Circumstances, ExtendedError, Reply, Sight, Step, Transport, answer, lookup, respond,
+};
 pub use counters::{Counters, CountersSnapshot};
 pub use listen::{Bound, Limits, ListenError, ServeHandle, bind, serve, serve_with};
 pub use network::{Network, NetworkError};

@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::{Counters, EndpointId, Reply, Transport, Views, respond};
+use crate::{Circumstances, Counters, EndpointId, Reply, Transport, Views, respond};
 
 mod error;
 mod tcp;
@@ -176,7 +176,9 @@ impl Service {
     ) -> Option<Reply> {
         self.counters.query(transport);
         let table = self.views.load();
-        let reply = respond(query, table.sight(self.endpoint, client), transport, out);
+        let sight = table.sight(self.endpoint, client);
+        let around = Circumstances { client, transport, ..Circumstances::plain(sight) };
+        let reply = respond(query, around, out);
         if reply.is_none() {
             self.counters.dropped();
         }

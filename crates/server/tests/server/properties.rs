@@ -4,7 +4,7 @@ use dns::{Name, RecordSet};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use server::{Sight, Transport, ZoneUpdate, Zones, respond};
+use server::{Circumstances, Sight, Transport, ZoneUpdate, Zones, respond};
 
 use crate::client::{Ask, ID, show};
 use crate::world;
@@ -64,7 +64,8 @@ pub(crate) fn put(lines: &[String], put_zone: fn(&mut Zones, &Name, &[String])) 
 
 fn response(zones: &Zones, query: &[u8], transport: Transport, synced: bool) -> Option<Vec<u8>> {
     let mut out = Vec::new();
-    respond(query, Sight { zones: Some(zones), synced }, transport, &mut out).map(|_| out)
+    let around = Circumstances { transport, ..Circumstances::plain(Sight { zones: Some(zones), synced }) };
+    respond(query, around, &mut out).map(|_| out)
 }
 
 /// A response without its additional section, which may give way silently.

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use dns::Name;
 use rstest::rstest;
-use server::{Sight, Transport, ZoneUpdate, Zones, respond};
+use server::{Circumstances, Sight, Transport, ZoneUpdate, Zones, respond};
 
 use crate::client::{Ask, ID, show};
 use crate::world;
@@ -104,7 +104,7 @@ impl Stage {
     fn respond(&self, query: &[u8], transport: Transport) -> Option<Vec<u8>> {
         let mut out = vec![1, 2, 3];
         let sight = Sight { zones: self.view.then_some(&self.zones), synced: self.synced };
-        let reply = respond(query, sight, transport, &mut out)?;
+        let reply = respond(query, Circumstances { transport, ..Circumstances::plain(sight) }, &mut out)?;
         assert_eq!(reply.truncated, out[2] & 2 != 0, "the reply knows its TC bit");
         assert_eq!(reply.rcode.to_string(), show(&out)[0].split(' ').next().unwrap());
         Some(out)

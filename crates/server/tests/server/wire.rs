@@ -1,7 +1,7 @@
 //! Octets that a person would want to see once: compression, large answers, long error texts.
 
 use dns::{Name, Rdata, RecordSet, Rtype};
-use server::{Reply, Sight, Transport, ZoneUpdate, Zones, answer, respond};
+use server::{Circumstances, Reply, Sight, ZoneUpdate, Zones, answer, respond};
 
 use crate::client::{Ask, show};
 use crate::world;
@@ -92,8 +92,8 @@ fn a_long_reason_is_cut_at_a_character_and_still_fits() {
 fn a_reply_says_what_its_message_says() {
     let sight = Sight { zones: None, synced: true };
     let mut out = Vec::new();
-    let reply = respond(&Ask::new("e.org.", "A").octets(), sight, Transport::Udp, &mut out);
+    let reply = respond(&Ask::new("e.org.", "A").octets(), Circumstances::plain(sight), &mut out);
     assert_eq!(reply, Some(Reply { rcode: server::Rcode::Refused, truncated: false }));
-    assert_eq!(respond(&[], sight, Transport::Udp, &mut out), None);
+    assert_eq!(respond(&[], Circumstances::plain(sight), &mut out), None);
     assert!(out.is_empty());
 }
