@@ -16,6 +16,7 @@ mod counters;
 mod listen;
 mod network;
 mod rcode;
+pub mod transfer;
 mod views;
 mod zones;
 

@@ -7,14 +7,15 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::{Circumstances, Counters, EndpointId, Reply, Transport, Views, respond};
+use crate::transfer::{self, Attended, Door};
+use crate::{Circumstances, Counters, EndpointId, Transport, Views, respond};
 
 mod error;
 mod tcp;
@@ -166,24 +167,28 @@ struct Service {
 }
 
 impl Service {
-    /// Answers one message into `out`; counts a message that gets no response.
-    fn respond(
-        &self,
-        query: &[u8],
-        client: IpAddr,
-        transport: Transport,
-        out: &mut Vec<u8>,
-    ) -> Option<Reply> {
+    /// Answers one message; counts a message that gets no response.
+    fn attend(&self, query: &[u8], client: IpAddr, transport: Transport, out: &mut Vec<u8>) -> Attended {
         self.counters.query(transport);
         let table = self.views.load();
         let sight = table.sight(self.endpoint, client);
         let around = Circumstances { client, transport, ..Circumstances::plain(sight) };
-        let reply = respond(query, around, out);
-        if reply.is_none() {
+        let door =
+            Door { table: &table, archive: self.views.archive(), endpoint: self.endpoint, now: seconds() };
+        let attended = match transfer::attend(query, door, around, out) {
+            Attended::Plain => respond(query, around, out).map_or(Attended::Silent, Attended::Replied),
+            attended => attended,
+        };
+        if matches!(attended, Attended::Silent) {
             self.counters.dropped();
         }
-        reply
+        attended
     }
+}
+
+/// The time in seconds since 1970.
+fn seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// Completes when the handle is stopped or dropped.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use dns::{Name, PackedZone, RecordSet, Rtype};
 use imbl::OrdMap;
 
+mod walk;
 mod zone;
 
 pub use zone::Zone;
