@@ -14,6 +14,7 @@ pub mod keeper;
 pub mod listeners;
 pub mod ports;
 pub mod saved;
+pub mod transfers;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,6 +33,7 @@ use crate::deliveries::Counts;
 use crate::explanation::{Explanation, Question, QuestionError, explain};
 use crate::source::SourceProblem;
 use listeners::Counted;
+use transfers::held;
 
 /// What the planning loop writes and HTTP reads.
 #[derive(Debug)]
@@ -145,24 +147,29 @@ impl Instance {
         let planner = self.planner();
         guarded(|| {
             self.views.publish(|table| {
+                let before = table.views.clone();
                 for view in planner.views() {
                     let zones = table.views.entry(view.name.clone()).or_default();
                     embedded::update(&planner, &view, delta, zones);
                 }
                 table.endpoints = endpoints;
+                held::hold(table, &before, &planner, delta);
             });
         })
     }
 
     /// Serves the whole plan and nothing else, by one swap.
     pub fn publish_all(&self, endpoints: BTreeMap<EndpointId, Endpoint>) -> Result<(), PlanningPanic> {
-        let views = guarded(|| zones(&self.planner()))?;
-        self.views.publish(|table| {
-            table.views = views;
-            table.endpoints = endpoints;
-            table.synced = true;
-        });
-        Ok(())
+        let planner = self.planner();
+        let views = guarded(|| zones(&planner))?;
+        guarded(|| {
+            self.views.publish(|table| {
+                let before = std::mem::replace(&mut table.views, views);
+                table.endpoints = endpoints;
+                held::hold_all(table, &before, &planner);
+                table.synced = true;
+            });
+        })
     }
 
     /// Explains a name as it is served now.

@@ -97,7 +97,7 @@ impl Planner {
     }
 
     /// The class with a name; of two clusters' the first one's.
-    fn class_object(&self, name: &str) -> Option<&Arc<Object>> {
+    pub(crate) fn class_object(&self, name: &str) -> Option<&Arc<Object>> {
         let members = self.snapshot.indexed(&Index::Classes).filter_map(|(_, id)| self.snapshot.entry(id));
         let named = members.filter(|entry| *entry.key.reference.name == *name);
         named.min_by_key(|entry| entry.key.cluster)?.object.as_ref()
@@ -244,7 +244,13 @@ impl Set {
 
     /// The record set at its name.
     pub(crate) fn named(&self, name: &Name) -> RecordSet {
-        RecordSet { name: name.clone(), rtype: self.rtype, ttl: self.ttl, data: self.data.clone(), steering: None }
+        RecordSet {
+            name: name.clone(),
+            rtype: self.rtype,
+            ttl: self.ttl,
+            data: self.data.clone(),
+            steering: None,
+        }
     }
 }
 
