@@ -10,5 +10,6 @@ mod lookup;
 mod model;
 mod properties;
 mod scenario;
+mod streams;
 mod wire;
 mod world;
