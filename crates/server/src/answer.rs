@@ -12,6 +12,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use dns::Rtype;
 
+use crate::steering::Asker;
 use crate::{Rcode, Zones};
 
 mod additional;
@@ -96,7 +97,7 @@ pub fn answer(query: &[u8], zones: &Zones, transport: Transport, out: &mut Vec<u
 pub fn respond(octets: &[u8], around: Circumstances<'_>, out: &mut Vec<u8>) -> Option<Reply> {
     out.clear();
     let query = Query::read(octets)?;
-    let answer = decide(&query, around.sight);
+    let answer = decide(&query, around);
     let truncated = Message::new(&query, size(&query, around.transport), out).write(&answer);
     Some(Reply { rcode: answer.rcode, truncated })
 }
@@ -110,7 +111,8 @@ fn size(query: &Query<'_>, transport: Transport) -> usize {
     }
 }
 
-fn decide(query: &Query<'_>, sight: Sight<'_>) -> Answer {
+fn decide(query: &Query<'_>, around: Circumstances<'_>) -> Answer {
+    let sight = around.sight;
     let question = match (&query.question, query.problem) {
         (_, Some(rcode)) => return Answer::failed(rcode, None),
         (None, None) => return Answer::failed(Rcode::FormErr, None),
@@ -123,7 +125,7 @@ fn decide(query: &Query<'_>, sight: Sight<'_>) -> Answer {
         return Answer::failed(rcode, None);
     }
     let mut answer = match sight.zones {
-        Some(zones) => lookup(zones, &question.name, question.rtype),
+        Some(zones) => lookup(zones, &question.name, question.rtype, &asker(query, around)),
         None => Answer::failed(Rcode::Refused, Some(ExtendedError::not_authoritative())),
     };
     if !sight.synced && matches!(answer.rcode, Rcode::NxDomain | Rcode::Refused) {
@@ -132,6 +134,11 @@ fn decide(query: &Query<'_>, sight: Sight<'_>) -> Answer {
     // An answer to any class cannot speak for all of them (RFC 1035 section 6.2).
     answer.authoritative &= question.class == query::CLASS_IN;
     answer
+}
+
+/// Who asks: the network that the client names (RFC 7871), else where the query came from.
+fn asker(_query: &Query<'_>, around: Circumstances<'_>) -> Asker {
+    Asker::at(around.client, around.draw)
 }
 
 /// What is answered without a look into any zone.

@@ -16,6 +16,7 @@ mod counters;
 mod listen;
 mod network;
 mod rcode;
+pub mod steering;
 mod views;
 mod zones;
 
