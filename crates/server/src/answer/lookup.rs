@@ -127,6 +127,18 @@ impl ExtendedError {
         ExtendedError { code: 14, text: "not synced yet".to_owned() }
     }
 
+    pub(super) fn no_view() -> ExtendedError {
+        ExtendedError { code: 18, text: "no view is served to this address".to_owned() }
+    }
+
+    pub(super) fn prohibited() -> ExtendedError {
+        ExtendedError { code: 18, text: "not allowed here".to_owned() }
+    }
+
+    pub(super) fn not_supported() -> ExtendedError {
+        ExtendedError { code: 21, text: "not supported".to_owned() }
+    }
+
     fn no_content(reason: &str) -> ExtendedError {
         ExtendedError { code: 24, text: reason.to_owned() }
     }

@@ -130,6 +130,10 @@ impl Zone {
         self.nodes.extend(anew);
     }
 
+    pub(crate) fn remove(&mut self, name: &Name) {
+        self.nodes.remove(name);
+    }
+
     /// What is under the nodes.
     pub fn base(&self) -> Option<&Arc<PackedZone>> {
         match &self.content {
