@@ -10,6 +10,7 @@ use imbl::OrdMap;
 
 use crate::steering::{GeoSource, Health};
 
+mod walk;
 mod zone;
 
 pub use zone::Zone;

@@ -134,6 +134,11 @@ impl Zone {
         self.nodes.remove(name);
     }
 
+    /// What overrides the base, by name.
+    pub(super) fn nodes(&self) -> &OrdMap<Name, Arc<[RecordSet]>> {
+        &self.nodes
+    }
+
     /// What is under the nodes.
     pub fn base(&self) -> Option<&Arc<PackedZone>> {
         match &self.content {
