@@ -29,7 +29,7 @@ pub enum Rcode {
 
 impl Rcode {
     /// All of them, by number.
-    pub const ALL: [Rcode; 9] = [
+    pub const ALL: [Rcode; 10] = [
         Rcode::NoError,
         Rcode::FormErr,
         Rcode::ServFail,

@@ -123,7 +123,7 @@ pub fn attend(octets: &[u8], door: Door<'_>, around: Circumstances<'_>, out: &mu
 }
 
 fn replied(rcode: Rcode) -> Attended {
-    Attended::Replied(Reply { rcode, truncated: false })
+    Attended::Replied(Reply::plain(rcode))
 }
 
 /// One query with what decides over it.

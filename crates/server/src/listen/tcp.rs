@@ -19,7 +19,7 @@ use crate::{Rcode, Reply, Transport};
 const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(20);
 
 /// What a message of a transfer says about itself.
-const SENT: Reply = Reply { rcode: Rcode::NoError, truncated: false };
+const SENT: Reply = Reply::plain(Rcode::NoError);
 
 /// Takes connections until `stopped`, then lets them finish what they are at.
 pub(super) async fn serve(
@@ -121,7 +121,7 @@ async fn converse(
 fn more(transfer: &mut Option<Stream>, response: &mut Vec<u8>) -> io::Result<bool> {
     let Some(transfer) = transfer else { return Ok(false) };
     // A transfer that breaks off has told nothing: the client begins again.
-    transfer.next(seconds(), response).map_err(io::Error::other)
+    transfer.next(u64::from(seconds()), response).map_err(io::Error::other)
 }
 
 /// Reads the next message; false when the client has closed its side.

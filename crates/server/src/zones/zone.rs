@@ -21,9 +21,16 @@ pub struct Zone {
 
 /// What a name has, and how its steered sets are chosen from.
 #[derive(Debug)]
-struct Node {
-    sets: Box<[RecordSet]>,
+pub(super) struct Node {
+    pub(super) sets: Box<[RecordSet]>,
     steering: Box<[(Rtype, Arc<Compiled>)]>,
+}
+
+/// How a set is chosen from follows from the set.
+impl PartialEq for Node {
+    fn eq(&self, other: &Node) -> bool {
+        self.sets == other.sets
+    }
 }
 
 impl Node {
@@ -135,7 +142,7 @@ impl Zone {
     }
 
     /// What overrides the base, by name.
-    pub(super) fn nodes(&self) -> &OrdMap<Name, Arc<[RecordSet]>> {
+    pub(super) fn nodes(&self) -> &OrdMap<Name, Arc<Node>> {
         &self.nodes
     }
 
