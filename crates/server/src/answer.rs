@@ -13,6 +13,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use dns::Rtype;
 
+use crate::steering::Asker;
 use crate::{Identity, Rcode, ResponseKind, Zones};
 
 mod additional;
@@ -146,7 +147,7 @@ fn decide(query: &Query<'_>, offer: &Offer<'_>, around: &Circumstances<'_>) -> A
         return Answer::failed(Rcode::BadVers, None);
     }
     match &query.question {
-        Some(question) => decide_question(question, around),
+        Some(question) => decide_question(question, &asker(query, around), around),
         // Who sends no question may still want a cookie, or know whether it has a good one
         // (RFC 7873 section 5.4).
         None => Answer::failed(
@@ -160,7 +161,7 @@ fn decide(query: &Query<'_>, offer: &Offer<'_>, around: &Circumstances<'_>) -> A
     }
 }
 
-fn decide_question(question: &Question<'_>, around: &Circumstances<'_>) -> Answer {
+fn decide_question(question: &Question<'_>, asker: &Asker, around: &Circumstances<'_>) -> Answer {
     if question.class == query::CLASS_CHAOS {
         return chaos::answer(question, around.identity);
     }
@@ -169,7 +170,7 @@ fn decide_question(question: &Question<'_>, around: &Circumstances<'_>) -> Answe
     }
     let sight = around.sight;
     let mut answer = match sight.zones {
-        Some(zones) => lookup(zones, &question.name, question.rtype),
+        Some(zones) => lookup(zones, &question.name, question.rtype, asker),
         None => Answer::failed(Rcode::Refused, Some(ExtendedError::no_view())),
     };
     if !sight.synced && matches!(answer.rcode, Rcode::NxDomain | Rcode::Refused) {
@@ -178,6 +179,15 @@ fn decide_question(question: &Question<'_>, around: &Circumstances<'_>) -> Answe
     // An answer to any class cannot speak for all of them (RFC 1035 section 6.2).
     answer.authoritative &= question.class == query::CLASS_IN;
     answer
+}
+
+/// Who asks: the network that the client names (RFC 7871), else where the query came from.
+fn asker(query: &Query<'_>, around: &Circumstances<'_>) -> Asker {
+    let subnet = query.edns.and_then(|edns| edns.subnet).filter(|subnet| subnet.source_prefix > 0);
+    match subnet {
+        Some(subnet) => Asker { address: subnet.address, prefix: subnet.source_prefix, draw: around.draw },
+        None => Asker::at(around.client, around.draw),
+    }
 }
 
 /// What is answered without a look into any zone.

@@ -19,6 +19,8 @@ mod listen;
 mod network;
 mod rate_limit;
 mod rcode;
+pub mod steering;
+pub mod transfer;
 mod views;
 mod zones;
 

@@ -2,7 +2,7 @@
 
 use dns::Rtype;
 
-use super::edns::{COOKIE, EXTENDED_ERROR, NSID, PADDING, TCP_KEEPALIVE};
+use super::edns::{CLIENT_SUBNET, COOKIE, ClientSubnet, EXTENDED_ERROR, NSID, PADDING, TCP_KEEPALIVE};
 use super::lookup::{Answer, ExtendedError};
 use super::query::Query;
 use super::{Circumstances, CookieState, Transport, UDP_SIZE};
@@ -25,13 +25,14 @@ pub(super) struct Offer<'a> {
     pub(super) state: CookieState,
     cookie: Option<[u8; CLIENT_COOKIE + SERVER_COOKIE]>,
     nsid: Option<&'a [u8]>,
+    subnet: Option<ClientSubnet<'a>>,
     keepalive: Option<u16>,
     padding: bool,
 }
 
 impl<'a> Offer<'a> {
     /// What the client asked for and we have.
-    pub(super) fn new(query: &Query<'_>, around: &Circumstances<'a>) -> Offer<'a> {
+    pub(super) fn new(query: &Query<'a>, around: &Circumstances<'a>) -> Offer<'a> {
         let Some(edns) = query.edns else { return Offer::default() };
         let cookie = edns.cookie.zip(around.identity.cookies.as_ref());
         let (state, cookie) = cookie.map_or((CookieState::Absent, None), |(cookie, keys)| {
@@ -43,6 +44,7 @@ impl<'a> Offer<'a> {
             state,
             cookie,
             nsid: around.identity.nsid.as_deref().filter(|_| edns.nsid),
+            subnet: edns.subnet,
             keepalive: Some(around.keepalive).filter(|_| edns.keepalive && stream),
             padding: edns.padding && around.transport == Transport::Tls,
         }
@@ -106,6 +108,9 @@ impl OptRecord {
         if let Some(cookie) = offer.cookie {
             record.option(COOKIE, &[&cookie]);
         }
+        if let Some(subnet) = offer.subnet {
+            record.client_subnet(&subnet, answer.scope.unwrap_or(0));
+        }
         if let Some(time) = offer.keepalive {
             record.option(TCP_KEEPALIVE, &[&time.to_be_bytes()]);
         }
@@ -127,6 +132,15 @@ impl OptRecord {
         self.octets.extend_from_slice(&code.to_be_bytes());
         self.octets.extend_from_slice(&(length as u16).to_be_bytes());
         parts.iter().for_each(|part| self.octets.extend_from_slice(part));
+    }
+
+    /// The option of RFC 7871 as it came, with how many bits the answer depends on. An answer to
+    /// nobody in particular is for all who say nothing about themselves.
+    fn client_subnet(&mut self, subnet: &ClientSubnet<'_>, scope: u8) {
+        let scope = if subnet.source_prefix == 0 { 0 } else { scope };
+        if let [family_high, family, source, _, address @ ..] = subnet.octets {
+            self.option(CLIENT_SUBNET, &[&[*family_high, *family, *source, scope], address]);
+        }
     }
 
     /// The option of RFC 8914; its text is cut at a character to what there is room for.
