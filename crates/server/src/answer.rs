@@ -185,9 +185,7 @@ fn decide_question(question: &Question<'_>, asker: &Asker, around: &Circumstance
 fn asker(query: &Query<'_>, around: &Circumstances<'_>) -> Asker {
     let subnet = query.edns.and_then(|edns| edns.subnet).filter(|subnet| subnet.source_prefix > 0);
     match subnet {
-        Some(subnet) => {
-            Asker { address: subnet.address, prefix: subnet.source_prefix, draw: around.draw }
-        }
+        Some(subnet) => Asker { address: subnet.address, prefix: subnet.source_prefix, draw: around.draw },
         None => Asker::at(around.client, around.draw),
     }
 }
