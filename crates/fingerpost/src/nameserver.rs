@@ -27,6 +27,7 @@ use crate::http;
 use crate::instance::keeper::Keeper;
 use crate::instance::listeners::Listeners;
 use crate::instance::ports::{Ports, Slot};
+use crate::instance::serving::Serving;
 use crate::instance::transfers::{Means, Transfers};
 use crate::instance::{Instance, saved};
 use crate::planned;
@@ -100,7 +101,7 @@ impl Nameserver {
             transfers: start_transfers(arguments, &instance, connection)?,
             keeper: state.clone().map(|state| Keeper::new(state, instance.clone()).without_serials()),
             instance,
-            listeners: Listeners::new(arguments.dns),
+            listeners: Listeners::new(arguments.dns, Serving::new(&arguments.serving)?),
             readiness: Readiness::new(!views.is_empty()),
             state,
             date: None,
@@ -137,7 +138,7 @@ impl Nameserver {
                         return Ok(anyhow::anyhow!("the watches have ended"));
                     }
                 }
-                () = tokio::time::sleep(RETRY), if self.unbound => self.listen_again().await,
+                () = tokio::time::sleep(RETRY) => self.look_again().await?,
             }
             heard.into_iter().for_each(|one| take(one, &mut changes));
             self.report_state();
@@ -214,6 +215,15 @@ impl Nameserver {
             return Err(troubles.remove(0));
         }
         self.note_unbound(&troubles);
+        Ok(())
+    }
+
+    /// Tries again what failed, and looks at what nobody tells us of.
+    async fn look_again(&mut self) -> Result<()> {
+        self.instance.refresh_geo()?;
+        if self.unbound {
+            self.listen_again().await;
+        }
         Ok(())
     }
 

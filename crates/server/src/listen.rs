@@ -1,9 +1,10 @@
-//! UDP and TCP for one address: binding, serving, stopping.
+//! UDP and TCP for one address, or TLS: binding, serving, stopping.
 //!
-//! An address serves one endpoint of the view table, over both transports on the same port.
+//! An address serves one endpoint of the view table, over UDP and TCP on the same port.
 //! Bind to specific addresses: a socket on `0.0.0.0` leaves it to the kernel from which address
 //! a reply leaves.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -15,13 +16,17 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::transfer::{self, Attended, Door};
-use crate::{Circumstances, Counters, EndpointId, Transport, Views, respond};
+use crate::{Circumstances, Counters, EndpointId, Identity, RateLimit, Transport, Views, respond};
 
+mod conversation;
 mod error;
+mod seats;
 mod tcp;
+mod tls;
 mod udp;
 
 pub use error::ListenError;
+pub use tls::{ALPN, BoundTls, bind_tls, serve_tls};
 
 /// How often a free port is looked for before giving up: one that TCP has free may be taken in UDP.
 const PORT_ATTEMPTS: usize = 32;
@@ -95,8 +100,11 @@ fn udp_socket(address: SocketAddr) -> io::Result<UdpSocket> {
 /// What TCP clients may take up.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How many connections an address holds; more are closed at once.
+    /// How many connections an address holds. For more the one that idles longest is closed, or
+    /// the new one where none idles.
     pub connections: usize,
+    /// How many of them are for clients of one network (/24, or /56 with IPv6).
+    pub connections_per_network: usize,
     /// How long a connection may wait for its next whole query.
     pub idle: Duration,
     /// How long a client may take to accept a response.
@@ -107,25 +115,46 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        let (idle, farewell) = (Duration::from_secs(10), Duration::from_secs(2));
         // A process often has 1,024 descriptors, and other addresses and files need theirs.
-        Limits { connections: 256, idle, slow_reader: idle, farewell }
+        Limits::of(256)
     }
+}
+
+impl Limits {
+    /// The usual times with so many connections, a quarter of them for one network.
+    pub fn of(connections: usize) -> Limits {
+        let (idle, farewell) = (Duration::from_secs(10), Duration::from_secs(2));
+        let connections_per_network = connections.div_ceil(4);
+        Limits { connections, connections_per_network, idle, slow_reader: idle, farewell }
+    }
+}
+
+/// How an address is served.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What TCP clients may take up.
+    pub limits: Limits,
+    /// What the server says about itself.
+    pub identity: Arc<Identity>,
+    /// How often the same is sent to one client network over UDP.
+    pub rate_limit: RateLimit,
+    /// How many threads answer over UDP; 0 means one for each core.
+    pub threads: usize,
 }
 
 /// Answers on a bound address until the handle is stopped or dropped. Needs a Tokio runtime.
 pub fn serve(bound: Bound, endpoint: EndpointId, views: Views) -> ServeHandle {
-    serve_with(Limits::default(), bound, endpoint, views)
+    serve_with(Options::default(), bound, endpoint, views)
 }
 
-/// Like [`serve`], with other limits.
-pub fn serve_with(limits: Limits, bound: Bound, endpoint: EndpointId, views: Views) -> ServeHandle {
+/// Like [`serve`], in other ways than the usual.
+pub fn serve_with(options: Options, bound: Bound, endpoint: EndpointId, views: Views) -> ServeHandle {
     let (stop, stopped) = watch::channel(());
-    let counters = Arc::new(Counters::default());
-    let service = Service { endpoint, views, counters: Arc::clone(&counters) };
+    let service = Service::new(endpoint, views, &options);
+    let counters = Arc::clone(&service.counters);
     let udp = tokio::spawn(udp::serve(bound.udp, service.clone(), stopped.clone()));
-    let tcp = tokio::spawn(tcp::serve(bound.tcp, service, limits, stopped));
-    ServeHandle { address: bound.address, counters, stop, tasks: [udp, tcp] }
+    let tcp = tokio::spawn(tcp::serve(bound.tcp, service, options.limits, None, stopped));
+    ServeHandle { address: bound.address, counters, stop, tasks: vec![udp, tcp] }
 }
 
 /// An address that is being served.
@@ -134,7 +163,7 @@ pub struct ServeHandle {
     address: SocketAddr,
     counters: Arc<Counters>,
     stop: watch::Sender<()>,
-    tasks: [JoinHandle<()>; 2],
+    tasks: Vec<JoinHandle<()>>,
 }
 
 impl ServeHandle {
@@ -158,23 +187,37 @@ impl ServeHandle {
     }
 }
 
-/// What both transports need to answer a message.
+/// What all transports need to answer a message.
 #[derive(Clone)]
 struct Service {
     endpoint: EndpointId,
     views: Views,
+    identity: Arc<Identity>,
+    /// How long connections may idle, in tenths of a second.
+    keepalive: u16,
     counters: Arc<Counters>,
 }
 
 impl Service {
+    fn new(endpoint: EndpointId, views: Views, options: &Options) -> Service {
+        let keepalive = u16::try_from(options.limits.idle.as_millis() / 100).unwrap_or(u16::MAX);
+        let (identity, counters) = (Arc::clone(&options.identity), Arc::new(Counters::default()));
+        Service { endpoint, views, identity, keepalive, counters }
+    }
+
     /// Answers one message; counts a message that gets no response.
     fn attend(&self, query: &[u8], client: IpAddr, transport: Transport, out: &mut Vec<u8>) -> Attended {
         self.counters.query(transport);
         let table = self.views.load();
-        let sight = table.sight(self.endpoint, client);
-        let around = Circumstances { client, transport, ..Circumstances::plain(sight) };
-        let door =
-            Door { table: &table, archive: self.views.archive(), endpoint: self.endpoint, now: seconds() };
+        let (sight, identity) = (table.sight(self.endpoint, client), &*self.identity);
+        let (keepalive, now, draw) = (self.keepalive, seconds(), draw());
+        let around = Circumstances { sight, client, transport, identity, keepalive, now, draw };
+        let door = Door {
+            table: &table,
+            archive: self.views.archive(),
+            endpoint: self.endpoint,
+            now: u64::from(now),
+        };
         let attended = match transfer::attend(query, door, around, out) {
             Attended::Plain => respond(query, around, out).map_or(Attended::Silent, Attended::Replied),
             attended => attended,
@@ -187,8 +230,13 @@ impl Service {
 }
 
 /// The time in seconds since 1970.
-fn seconds() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+fn seconds() -> u32 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs() as u32)
+}
+
+/// A number that nobody can guess: the standard library keys each of its hashers anew.
+fn draw() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 /// Completes when the handle is stopped or dropped.

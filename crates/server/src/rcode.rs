@@ -23,11 +23,13 @@ pub enum Rcode {
     NotAuth,
     /// An EDNS version above 0.
     BadVers,
+    /// A cookie that is not ours (RFC 7873 section 8).
+    BadCookie,
 }
 
 impl Rcode {
     /// All of them, by number.
-    pub const ALL: [Rcode; 9] = [
+    pub const ALL: [Rcode; 10] = [
         Rcode::NoError,
         Rcode::FormErr,
         Rcode::ServFail,
@@ -37,6 +39,7 @@ impl Rcode {
         Rcode::YxDomain,
         Rcode::NotAuth,
         Rcode::BadVers,
+        Rcode::BadCookie,
     ];
 
     /// The number on the wire; above 15 its upper bits are in the OPT record.
@@ -44,6 +47,7 @@ impl Rcode {
         match self {
             Rcode::NotAuth => 9,
             Rcode::BadVers => 16,
+            Rcode::BadCookie => 23,
             other => other as u16,
         }
     }
@@ -61,6 +65,7 @@ impl fmt::Display for Rcode {
             Rcode::YxDomain => "YXDOMAIN",
             Rcode::NotAuth => "NOTAUTH",
             Rcode::BadVers => "BADVERS",
+            Rcode::BadCookie => "BADCOOKIE",
         })
     }
 }

@@ -34,6 +34,7 @@ use crate::http;
 use crate::instance::keeper::Keeper;
 use crate::instance::listeners::Listeners;
 use crate::instance::ports::{Ports, Slot};
+use crate::instance::serving::Serving;
 use crate::instance::transfers::{Means, Transfers};
 use crate::instance::{Instance, guarded, saved};
 use crate::planned;
@@ -156,7 +157,7 @@ impl Up {
             clusters,
             state,
             ports: Ports::default(),
-            listeners: Listeners::new(arguments.dns),
+            listeners: Listeners::new(arguments.dns, Serving::new(&arguments.serving)?),
             notices: Notices::new(palette),
             palette,
             date: None,
@@ -274,6 +275,9 @@ impl Up {
     async fn take_again(&mut self) {
         self.look_at_secret_files();
         self.save_remembered();
+        if let Err(error) = self.instance.refresh_geo() {
+            self.notices.trouble(&error.to_string());
+        }
         if self.unbound || self.distrusted {
             self.take_changes(Vec::new()).await;
         }

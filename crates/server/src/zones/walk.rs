@@ -30,7 +30,7 @@ impl Zone {
             };
             let below = base.next_if(|(name, _)| *name == first).map(|(_, node)| node);
             let sets = match (is_own, below) {
-                (true, _) => own.next().map(|(_, sets)| Cow::Borrowed(&sets[..])),
+                (true, _) => own.next().map(|(_, node)| Cow::Borrowed(&node.sets[..])),
                 (false, node) => node.map(|node| Cow::Owned(node.record_sets())),
             };
             let sets = sets.unwrap_or_default();

@@ -10,6 +10,7 @@ mod lookup;
 mod model;
 mod properties;
 mod scenario;
+mod streams;
 mod transfers;
 mod wire;
 mod world;

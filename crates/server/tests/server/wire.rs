@@ -1,7 +1,7 @@
 //! Octets that a person would want to see once: compression, large answers, long error texts.
 
 use dns::{Name, Rdata, RecordSet, Rtype};
-use server::{Circumstances, Reply, Sight, ZoneUpdate, Zones, answer, respond};
+use server::{Circumstances, CookieState, Reply, ResponseKind, Sight, ZoneUpdate, Zones, answer, respond};
 
 use crate::client::{Ask, show};
 use crate::world;
@@ -93,7 +93,18 @@ fn a_reply_says_what_its_message_says() {
     let sight = Sight { zones: None, synced: true };
     let mut out = Vec::new();
     let reply = respond(&Ask::new("e.org.", "A").octets(), Circumstances::plain(sight), &mut out);
-    assert_eq!(reply, Some(Reply { rcode: server::Rcode::Refused, truncated: false }));
+    let (kind, cookie) = (ResponseKind::Error, CookieState::Absent);
+    let wanted = Reply { rcode: server::Rcode::Refused, truncated: false, kind, subject: 0, cookie };
+    assert_eq!(reply, Some(wanted));
     assert_eq!(respond(&[], Circumstances::plain(sight), &mut out), None);
     assert!(out.is_empty());
+}
+
+/// The library that reads responses knows no such family.
+#[test]
+fn a_client_subnet_without_a_family_is_none_and_comes_back_as_it_came() {
+    let zones = world::zones("e.org.", "@ 60 SOA ns admin 1 2 3 4 5\nwww 60 A 192.0.2.1");
+    let response = response(&zones, &Ask::new("www.e.org.", "A").with("option=8:00000000"));
+    assert_eq!(response[3] & 0x0f, 0, "no error");
+    assert!(response.ends_with(&[0, 8, 0, 8, 0, 4, 0, 0, 0, 0]), "{response:?}");
 }
