@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use dns::Rtype;
 
-use crate::{Rcode, Zones};
+use crate::{Rcode, Zones, dnssec};
 
 mod additional;
 mod lookup;
@@ -96,7 +96,7 @@ pub fn answer(query: &[u8], zones: &Zones, transport: Transport, out: &mut Vec<u
 pub fn respond(octets: &[u8], around: Circumstances<'_>, out: &mut Vec<u8>) -> Option<Reply> {
     out.clear();
     let query = Query::read(octets)?;
-    let answer = decide(&query, around.sight);
+    let answer = decide(&query, &around);
     let truncated = Message::new(&query, size(&query, around.transport), out).write(&answer);
     Some(Reply { rcode: answer.rcode, truncated })
 }
@@ -110,7 +110,8 @@ fn size(query: &Query<'_>, transport: Transport) -> usize {
     }
 }
 
-fn decide(query: &Query<'_>, sight: Sight<'_>) -> Answer {
+fn decide(query: &Query<'_>, around: &Circumstances<'_>) -> Answer {
+    let sight = around.sight;
     let question = match (&query.question, query.problem) {
         (_, Some(rcode)) => return Answer::failed(rcode, None),
         (None, None) => return Answer::failed(Rcode::FormErr, None),
@@ -123,7 +124,7 @@ fn decide(query: &Query<'_>, sight: Sight<'_>) -> Answer {
         return Answer::failed(rcode, None);
     }
     let mut answer = match sight.zones {
-        Some(zones) => lookup(zones, &question.name, question.rtype),
+        Some(zones) => secured(zones, query, question, around),
         None => Answer::failed(Rcode::Refused, Some(ExtendedError::not_authoritative())),
     };
     if !sight.synced && matches!(answer.rcode, Rcode::NxDomain | Rcode::Refused) {
@@ -134,11 +135,21 @@ fn decide(query: &Query<'_>, sight: Sight<'_>) -> Answer {
     answer
 }
 
+/// The answer with what a client that validates needs to do so.
+fn secured(zones: &Zones, query: &Query<'_>, question: &Question<'_>, around: &Circumstances<'_>) -> Answer {
+    let mut answer = lookup(zones, &question.name, question.rtype);
+    let (dnssec_ok, compact_ok) = query.edns.map_or((false, false), |edns| (edns.dnssec_ok, edns.compact_ok));
+    let wish = dnssec::Wish { rtype: question.rtype, dnssec_ok, compact_ok };
+    dnssec::secure(zones, &mut answer, wish, around.now);
+    answer
+}
+
 /// What is answered without a look into any zone.
 fn refusal(question: &Question<'_>) -> Option<Rcode> {
     match question.rtype {
-        // Neither can be asked for: type 0 is reserved, and OPT lives in messages only.
-        Rtype(0) | Rtype::OPT => Some(Rcode::FormErr),
+        // None can be asked for: type 0 is reserved, OPT lives in messages only, and NXNAME in
+        // NSEC records only (RFC 9824 section 3.5).
+        Rtype(0) | Rtype::OPT | dnssec::NXNAME => Some(Rcode::FormErr),
         Rtype::AXFR | Rtype::IXFR => Some(Rcode::Refused),
         Rtype::ANY => None,
         // The other meta types and question types (RFC 6895 section 3.1).

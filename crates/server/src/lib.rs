@@ -13,6 +13,7 @@
 
 mod answer;
 mod counters;
+pub mod dnssec;
 mod listen;
 mod network;
 mod rcode;

@@ -8,6 +8,9 @@ use std::sync::Arc;
 use dns::{Name, PackedZone, RecordSet, Rtype};
 use imbl::OrdMap;
 
+use crate::dnssec::Signing;
+
+mod order;
 mod zone;
 
 pub use zone::Zone;
@@ -62,6 +65,14 @@ pub enum ZoneUpdate {
         /// The name, in the zone.
         name: Name,
     },
+    /// Answers from the zone are signed from now on, or no longer. A zone that is not there yet is
+    /// unavailable until its `PutZone` comes.
+    Sign {
+        /// The zone.
+        origin: Name,
+        /// The keys and the way to deny; none leaves answers unsigned.
+        signing: Option<Arc<Signing>>,
+    },
 }
 
 impl Zones {
@@ -82,6 +93,7 @@ impl Zones {
             ZoneUpdate::RemoveZone { origin } => {
                 self.zones.remove(&origin);
             }
+            ZoneUpdate::Sign { origin, signing } => self.zone_mut(origin).signing = signing,
             ZoneUpdate::PutNode { origin, name, sets } => self.zone_mut(origin).put(name, sets),
             ZoneUpdate::RemoveNode { origin, name } => {
                 if let Some(zone) = self.zones.get_mut(&origin) {

@@ -29,6 +29,8 @@ pub struct Answer {
     pub additional: Vec<RecordSet>,
     /// How many of the first additional sets are glue that the referral is useless without.
     pub glue_needed: usize,
+    /// Whether the client is told that what does not exist is denied compactly (RFC 9824).
+    pub compact: bool,
     /// More about a failure (RFC 8914).
     pub extended_error: Option<ExtendedError>,
     /// What was done, in order.
@@ -132,6 +134,7 @@ impl Answer {
             authority: Vec::new(),
             additional: Vec::new(),
             glue_needed: 0,
+            compact: false,
             extended_error: None,
             steps: Vec::new(),
         }

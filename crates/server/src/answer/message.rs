@@ -15,6 +15,7 @@ const TC: u8 = 0x02;
 const OPCODE_AND_RD: u8 = 0x79;
 const CD: u8 = 0x10;
 const DO: u8 = 0x80;
+const CO: u8 = 0x40;
 
 /// An OPT record without options.
 const OPT_LENGTH: usize = 11;
@@ -220,7 +221,8 @@ fn opt_record(edns: Edns, answer: &Answer) -> Vec<u8> {
     out.push(0);
     push(&mut out, &[Rtype::OPT.0, UDP_SIZE]);
     let upper = (answer.rcode.number() >> 4) as u8;
-    out.extend_from_slice(&[upper, 0, if edns.dnssec_ok { DO } else { 0 }, 0]);
+    let flags = if edns.dnssec_ok { DO } else { 0 } | if answer.compact { CO } else { 0 };
+    out.extend_from_slice(&[upper, 0, flags, 0]);
     // A version that we do not speak may also have other options.
     match answer.extended_error.as_ref().filter(|_| answer.rcode != Rcode::BadVers) {
         Some(error) => extended_error(&mut out, error),

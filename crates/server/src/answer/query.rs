@@ -11,6 +11,7 @@ pub(super) const CLASS_ANY: u16 = 255;
 const QR: u8 = 0x80;
 const OPCODE: u8 = 0x78;
 const DO: u16 = 0x8000;
+const CO: u16 = 0x4000;
 
 /// A query as far as it could be read.
 #[derive(Debug)]
@@ -39,6 +40,8 @@ pub(super) struct Edns {
     pub(super) size: u16,
     pub(super) version: u8,
     pub(super) dnssec_ok: bool,
+    /// CO: NXDOMAIN may come with a compact proof (RFC 9824 section 5.1).
+    pub(super) compact_ok: bool,
 }
 
 /// A message that ends too early or says what it must not.
@@ -90,8 +93,9 @@ impl<'a> Query<'a> {
             return Err(Malformed);
         }
         let [_, version, flags @ ..] = record.ttl;
-        let dnssec_ok = u16::from_be_bytes(flags) & DO != 0;
-        self.edns = Some(Edns { size: record.class, version, dnssec_ok });
+        let flags = u16::from_be_bytes(flags);
+        let (dnssec_ok, compact_ok) = (flags & DO != 0, flags & CO != 0);
+        self.edns = Some(Edns { size: record.class, version, dnssec_ok, compact_ok });
         Ok(())
     }
 }

@@ -7,13 +7,17 @@ use std::sync::Arc;
 use dns::{Name, PackedZone, RecordSet, Rtype};
 use imbl::OrdMap;
 
+use crate::dnssec::{Signing, is_made_by_signing};
+
 /// A zone: its apex, its SOA and what its names have.
 #[derive(Clone, Debug)]
 pub struct Zone {
     origin: Name,
     pub(crate) content: Content,
     /// What overrides the base, by name; an empty list hides the base at that name.
-    nodes: OrdMap<Name, Arc<[RecordSet]>>,
+    pub(super) nodes: OrdMap<Name, Arc<[RecordSet]>>,
+    /// How answers are signed, where they are.
+    pub(crate) signing: Option<Arc<Signing>>,
 }
 
 #[derive(Clone, Debug)]
@@ -38,7 +42,7 @@ pub(crate) enum Found<'a> {
 impl Zone {
     pub(crate) fn new(origin: Name) -> Zone {
         let content = Content::Unavailable { reason: "the zone has no SOA yet".to_owned() };
-        Zone { origin, content, nodes: OrdMap::new() }
+        Zone { origin, content, nodes: OrdMap::new(), signing: None }
     }
 
     /// The name of the apex.
@@ -89,6 +93,19 @@ impl Zone {
 
     /// All that the name with this key has itself, the SOA of the apex not among it.
     pub fn sets_at(&self, key: &[u8]) -> Cow<'_, [RecordSet]> {
+        let sets = self.unsigned_sets_at(key);
+        match &self.signing {
+            Some(signing) => signing.own_sets(key, sets),
+            None => sets,
+        }
+    }
+
+    /// How answers are signed, where they are.
+    pub fn signing(&self) -> Option<&Arc<Signing>> {
+        self.signing.as_ref()
+    }
+
+    fn unsigned_sets_at(&self, key: &[u8]) -> Cow<'_, [RecordSet]> {
         if let Some(node) = self.nodes.get(key) {
             return Cow::Borrowed(node);
         }
@@ -100,15 +117,23 @@ impl Zone {
     /// Whether anything lies below the name, so that it exists even with nothing of its own
     /// (RFC 4592 section 2.2.2).
     fn has_below(&self, key: &[u8]) -> bool {
-        any_in(&self.nodes, key, |node| !node.is_empty())
+        any_in(&self.nodes, key, |node| node.iter().any(|set| self.counts(set.rtype)))
             || self.base().is_some_and(|base| self.shows_below(base, key))
     }
 
     /// Whether the base has a name below that no node hides.
     fn shows_below(&self, base: &PackedZone, key: &[u8]) -> bool {
-        let names = base.nodes_from(key).map(|node| node.name());
-        let mut below = names.take_while(|name| name.key().starts_with(key));
-        below.any(|name| !self.nodes.contains_key(&name))
+        let nodes = base.nodes_from(key).map(|node| (node.name(), node));
+        let mut below = nodes.take_while(|(name, _)| name.key().starts_with(key));
+        below.any(|(name, node)| {
+            !self.nodes.contains_key(&name) && node.sets().any(|set| self.counts(set.rtype))
+        })
+    }
+
+    /// Whether a set of this type makes its name exist: where we sign, what another signer left in
+    /// a zone file does not.
+    fn counts(&self, rtype: Rtype) -> bool {
+        self.signing.is_none() || !is_made_by_signing(rtype, false)
     }
 
     /// Goes from the apex towards a name in the zone, as RFC 1034 section 4.3.2 step 3 says, with
@@ -154,7 +179,7 @@ pub(crate) fn of_type(sets: &[RecordSet], rtype: Rtype) -> Option<&RecordSet> {
 }
 
 /// The keys from `origin` down to `name`, both included.
-fn keys_down<'a>(origin: &Name, name: &'a Name) -> impl Iterator<Item = &'a [u8]> {
+pub(super) fn keys_down<'a>(origin: &Name, name: &'a Name) -> impl Iterator<Item = &'a [u8]> {
     let (key, start) = (name.key(), origin.key().len());
     let ends = (start..key.len()).filter(|at| key[*at] == 0).map(|at| at + 1);
     std::iter::once(start).chain(ends).map(|end| &key[..end])
