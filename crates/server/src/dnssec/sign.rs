@@ -85,17 +85,19 @@ fn head(subject: Subject<'_>, origin: &Name, key: &Key, now: u32) -> Vec<u8> {
 }
 
 /// The octets that are signed (RFC 4034 section 3.1.8.1). Names in record data are in lower case
-/// wherever we keep it, and the data is sorted.
+/// wherever we keep it; data that steering chose is in no order.
 fn octets(head: &[u8], subject: Subject<'_>) -> Vec<u8> {
     let mut each = subject.owner.to_wire();
     each.extend_from_slice(&subject.set.rtype.0.to_be_bytes());
     each.extend_from_slice(&CLASS_IN.to_be_bytes());
     each.extend_from_slice(&subject.original_ttl.to_be_bytes());
     let mut out = head.to_vec();
-    for data in subject.set.data.iter() {
+    let mut data: Vec<&[u8]> = subject.set.data.iter().map(Rdata::wire).collect();
+    data.sort_unstable();
+    for data in data {
         out.extend_from_slice(&each);
-        out.extend_from_slice(&(data.wire().len() as u16).to_be_bytes());
-        out.extend_from_slice(data.wire());
+        out.extend_from_slice(&(data.len() as u16).to_be_bytes());
+        out.extend_from_slice(data);
     }
     out
 }
