@@ -14,7 +14,7 @@
 //! - every address in the network that `choose` says it looked at is given the same choice, fresh
 //!   draws aside, as long as health stands.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Deref;
 
 mod compiled;
@@ -41,6 +41,9 @@ pub struct Asker {
 }
 
 impl Asker {
+    /// Somebody of whom nothing is known.
+    pub const NOBODY: Asker = Asker { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), prefix: 0, draw: 0 };
+
     /// Somebody of whom the whole address is known; an IPv4 address mapped into IPv6 is IPv4.
     pub fn at(address: IpAddr, draw: u64) -> Asker {
         let address = address.to_canonical();

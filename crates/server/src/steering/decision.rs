@@ -108,7 +108,12 @@ impl fmt::Display for Decision {
                 )
             }
             Decision::Drawn { candidates, taken } => {
-                write!(f, "this draw among {} gave {}", weighted(candidates), name(candidates, *taken))
+                write!(
+                    f,
+                    "a draw by weight among {}; here {}",
+                    weighted(candidates),
+                    name(candidates, *taken)
+                )
             }
             Decision::Sticky { network, candidates, taken } => {
                 let (all, taken) = (weighted(candidates), name(candidates, *taken));
