@@ -1,5 +1,6 @@
 //! The command line: what there is to type, and the help that teaches it.
 
+mod keys;
 mod provider;
 
 use std::net::SocketAddr;
@@ -15,6 +16,7 @@ use crate::cluster::ClusterArguments;
 use crate::deliveries::{DeliveryArguments, TargetArguments};
 use crate::import::manifests::Form;
 
+pub use keys::{KeysArguments, KeysCommand, KeysPlace};
 pub use provider::{AuthenticationArguments, Protocol, ProviderArguments, StoreArguments, Stored};
 
 /// The whole command line.
@@ -76,6 +78,9 @@ pub enum Command {
     /// Show what a provider's zone holds, and write it as manifests
     #[command(long_about = IMPORT_ABOUT, after_long_help = IMPORT_EXAMPLES)]
     Import(ImportArguments),
+    /// Show DNSSEC keys and their DS records, and roll them
+    #[command(long_about = keys::ABOUT, after_long_help = keys::EXAMPLES)]
+    Keys(KeysArguments),
     /// Print the CustomResourceDefinitions
     #[command(long_about = CRDS_ABOUT)]
     Crds,
@@ -121,6 +126,9 @@ pub struct UpArguments {
     /// Keep nothing on disk
     #[arg(long)]
     pub no_state: bool,
+    /// Where DNSSEC keys are kept [default: keys/ in the state directory]
+    #[arg(long, value_name = "DIR", env = "FINGERPOST_KEYS")]
+    pub keys: Option<PathBuf>,
     /// Secrets in files, as DIR/NAME/KEY or DIR/NAMESPACE/NAME/KEY, besides those in the folders
     #[arg(long, value_name = "DIR", env = "FINGERPOST_SECRETS")]
     pub secrets: Option<PathBuf>,

@@ -147,7 +147,7 @@ impl Zone {
 
     /// All that the name with this key has itself, the SOA of the apex not among it.
     pub fn sets_at(&self, key: &[u8]) -> Cow<'_, [RecordSet]> {
-        let sets = self.unsigned_sets_at(key);
+        let sets = self.plain_sets_at(key);
         match &self.signing {
             Some(signing) => signing.own_sets(key, sets),
             None => sets,
@@ -159,7 +159,8 @@ impl Zone {
         self.signing.as_ref()
     }
 
-    fn unsigned_sets_at(&self, key: &[u8]) -> Cow<'_, [RecordSet]> {
+    /// The same without what signing adds.
+    pub fn plain_sets_at(&self, key: &[u8]) -> Cow<'_, [RecordSet]> {
         if let Some(node) = self.nodes.get(key) {
             return Cow::Borrowed(&node.sets);
         }
