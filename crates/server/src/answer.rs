@@ -24,9 +24,9 @@ use message::Message;
 use query::{Query, Question};
 
 /// The largest UDP message that we send or ask for; it passes without fragments nearly everywhere.
-const UDP_SIZE: u16 = 1232;
+pub(crate) const UDP_SIZE: u16 = 1232;
 /// What a client without EDNS takes (RFC 1035 section 4.2.1).
-const SMALLEST_SIZE: u16 = 512;
+pub(crate) const SMALLEST_SIZE: u16 = 512;
 
 /// How a query arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,6 +13,7 @@
 
 mod answer;
 mod counters;
+mod fast;
 mod listen;
 mod network;
 mod rcode;
@@ -23,6 +24,7 @@ pub use answer::{
     Answer, Circumstances, ExtendedError, Reply, Sight, Step, Transport, answer, lookup, respond,
 };
 pub use counters::{Counters, CountersSnapshot};
+pub use fast::respond_fast;
 pub use listen::{Bound, Limits, ListenError, ServeHandle, bind, serve, serve_with};
 pub use network::{Network, NetworkError};
 pub use rcode::Rcode;

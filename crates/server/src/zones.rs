@@ -8,6 +8,8 @@ use std::sync::Arc;
 use dns::{Name, PackedZone, RecordSet, Rtype};
 use imbl::OrdMap;
 
+use crate::fast::{Index, Origins};
+
 mod zone;
 
 pub use zone::Zone;
@@ -17,6 +19,8 @@ pub(crate) use zone::{Content, Found, any_in, of_type};
 #[derive(Clone, Debug, Default)]
 pub struct Zones {
     zones: OrdMap<Name, Arc<Zone>>,
+    /// The way to fast answers, where it leads to the zones as they now are.
+    fast: Option<Arc<Origins>>,
 }
 
 /// One change to the zones of a view.
@@ -72,12 +76,13 @@ impl Zones {
 
     /// Makes one change.
     pub fn apply(&mut self, update: ZoneUpdate) {
+        self.fast = None;
         match update {
             ZoneUpdate::PutZone { origin, soa, base } => {
-                self.zone_mut(origin).content = Content::Known { soa, base };
+                self.zone_mut(origin).set_content(Content::Known { soa, base });
             }
             ZoneUpdate::Unavailable { origin, reason } => {
-                self.zone_mut(origin).content = Content::Unavailable { reason };
+                self.zone_mut(origin).set_content(Content::Unavailable { reason });
             }
             ZoneUpdate::RemoveZone { origin } => {
                 self.zones.remove(&origin);
@@ -89,6 +94,44 @@ impl Zones {
                 }
             }
         }
+    }
+
+    /// Makes fast answers possible after changes: compiles the zones that gain from it and have
+    /// at most so many names. Gives those that are larger; their answers are right all the same.
+    pub fn compile(&mut self, largest: usize) -> Vec<Arc<Zone>> {
+        if self.fast.is_some() {
+            return Vec::new();
+        }
+        let stale: Vec<Arc<Zone>> = self.wanting().cloned().collect();
+        let (small, large): (Vec<_>, Vec<_>) =
+            stale.into_iter().partition(|zone| zone.wants_index().is_some_and(|names| names <= largest));
+        for zone in small {
+            self.adopt(&zone, zone.compiled());
+        }
+        for zone in &large {
+            self.zone_mut(zone.origin().clone()).drop_foreign_index();
+        }
+        self.fast = Some(Arc::new(Origins::new(self.zones.values())));
+        large
+    }
+
+    /// The zones that would gain from being compiled.
+    pub(crate) fn wanting(&self) -> impl Iterator<Item = &Arc<Zone>> {
+        self.zones.values().filter(|zone| zone.wants_index().is_some())
+    }
+
+    /// Takes the table that was made for a version of a zone.
+    pub(crate) fn adopt(&mut self, version: &Zone, index: Option<Arc<Index>>) {
+        if let Some(zone) = self.zones.get_mut(version.origin()) {
+            self.fast = None;
+            Arc::make_mut(zone).adopt(index, version);
+        }
+    }
+
+    /// The way to fast answers.
+    #[inline]
+    pub(crate) fn fast(&self) -> Option<&Origins> {
+        self.fast.as_deref()
     }
 
     fn zone_mut(&mut self, origin: Name) -> &mut Zone {

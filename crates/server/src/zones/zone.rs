@@ -6,14 +6,22 @@ use std::sync::Arc;
 
 use dns::{Name, PackedZone, RecordSet, Rtype};
 use imbl::OrdMap;
+use imbl::ordmap::DiffItem;
+
+use crate::fast::{Index, SoaRecord, compile};
 
 /// A zone: its apex, its SOA and what its names have.
 #[derive(Clone, Debug)]
 pub struct Zone {
     origin: Name,
-    pub(crate) content: Content,
+    content: Content,
     /// What overrides the base, by name; an empty list hides the base at that name.
     nodes: OrdMap<Name, Arc<[RecordSet]>>,
+    /// For fast answers: a table of the names as they were when it was made, with marks at those
+    /// that changed since.
+    index: Option<Arc<Index>>,
+    /// The SOA record as it is sent.
+    soa_record: Option<Arc<SoaRecord>>,
 }
 
 #[derive(Clone, Debug)]
@@ -38,7 +46,12 @@ pub(crate) enum Found<'a> {
 impl Zone {
     pub(crate) fn new(origin: Name) -> Zone {
         let content = Content::Unavailable { reason: "the zone has no SOA yet".to_owned() };
-        Zone { origin, content, nodes: OrdMap::new() }
+        Zone { origin, content, nodes: OrdMap::new(), index: None, soa_record: None }
+    }
+
+    pub(crate) fn set_content(&mut self, content: Content) {
+        self.content = content;
+        self.soa_record = self.soa().and_then(|soa| SoaRecord::new(&self.origin, soa)).map(Arc::new);
     }
 
     /// The name of the apex.
@@ -72,11 +85,69 @@ impl Zone {
 
     pub(crate) fn put(&mut self, name: Name, mut sets: Vec<RecordSet>) {
         sets.retain(|set| set.rtype != Rtype::SOA);
+        if let Some(index) = &self.index {
+            index.changed(&name, &sets);
+        }
         self.nodes.insert(name, sets.into());
     }
 
     pub(crate) fn remove(&mut self, name: &Name) {
         self.nodes.remove(name);
+        if let Some(index) = &self.index {
+            index.changed(name, &self.sets_at(name.key()));
+        }
+    }
+
+    /// What overrides the base, in canonical order.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (&Name, &Arc<[RecordSet]>)> {
+        self.nodes.iter()
+    }
+
+    /// What overrides the base at a name.
+    pub(crate) fn own_sets(&self, key: &[u8]) -> Option<&[RecordSet]> {
+        self.nodes.get(key).map(|sets| &sets[..])
+    }
+
+    /// The table for fast answers, where it has been made.
+    #[inline]
+    pub(crate) fn index(&self) -> Option<&Index> {
+        self.index.as_deref()
+    }
+
+    /// The SOA record as it is sent.
+    #[inline]
+    pub(crate) fn soa_record(&self) -> Option<&SoaRecord> {
+        self.soa_record.as_deref()
+    }
+
+    /// Whether fast answers would gain from a new table, and how many names it would have.
+    pub(crate) fn wants_index(&self) -> Option<usize> {
+        let names = self.nodes.len() + self.base().map_or(0, |base| base.set_count());
+        let known = self.soa().is_some();
+        let current = self.index().is_some_and(|index| index.is_of(self.base()) && !index.is_worn());
+        (known && !current).then_some(names)
+    }
+
+    /// Makes a new table.
+    pub(crate) fn compiled(&self) -> Option<Arc<Index>> {
+        compile(self).map(Arc::new)
+    }
+
+    /// Takes a table that was made from an earlier version of this zone.
+    pub(crate) fn adopt(&mut self, index: Option<Arc<Index>>, version: &Zone) {
+        self.index = index.filter(|index| index.is_of(self.base()));
+        if let Some(index) = &self.index {
+            let changes = version.nodes.diff(&self.nodes).map(|change| match change {
+                DiffItem::Add(name, _) | DiffItem::Remove(name, _) => name,
+                DiffItem::Update { new: (name, _), .. } => name,
+            });
+            changes.for_each(|name| index.changed(name, &self.sets_at(name.key())));
+        }
+    }
+
+    /// Forgets a table of another zone file.
+    pub(crate) fn drop_foreign_index(&mut self) {
+        self.index = self.index.take().filter(|index| index.is_of(self.base()));
     }
 
     /// What is under the nodes.
