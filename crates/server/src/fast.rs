@@ -27,7 +27,7 @@ pub(crate) use question::{Question, SLACK};
 pub(crate) use soa::SoaRecord;
 
 use crate::answer::UDP_SIZE;
-use crate::{Circumstances, Reply};
+use crate::{Circumstances, Reply, Sight};
 
 /// Zones of up to this many names are compiled whenever they change.
 pub(crate) const SMALL: usize = 2000;
@@ -37,22 +37,30 @@ pub(crate) const SMALL: usize = 2000;
 /// The zones have to be compiled, as [`Views::publish`](crate::Views::publish) or
 /// [`Zones::compile`](crate::Zones::compile) does it.
 pub fn respond_fast(octets: &[u8], around: Circumstances<'_>, out: &mut Vec<u8>) -> Option<Reply> {
-    let origins = around.sight.zones.filter(|_| around.sight.synced)?.fast()?;
+    let origins = around.sight.fast()?;
     let buffer = [octets, &[0; SLACK]].concat();
     let prepared = Prepared::new(origins, &buffer, octets.len())?;
     out.clear();
     out.resize(usize::from(UDP_SIZE) + SLACK, 0);
-    let answered = prepared.answer(&buffer, out)?;
-    out.truncate(answered.length);
-    Some(Reply { rcode: answered.rcode, truncated: false })
+    let (length, reply) = prepared.answer(&buffer, &around, out)?;
+    out.truncate(length);
+    Some(reply)
 }
 
-impl<'a> Prepared<'a> {
+impl<'a> Sight<'a> {
+    /// The way to fast answers; there is none before the first sync, when little can be said.
+    #[inline]
+    pub(crate) fn fast(&self) -> Option<&'a Origins> {
+        self.zones.filter(|_| self.synced)?.fast()
+    }
+}
+
+impl<'a, 'm> Prepared<'a, 'm> {
     /// The first step: reads a question and finds its zone.
     ///
     /// The message is in the first `length` octets of a buffer that has [`SLACK`] after them.
     #[inline]
-    pub(crate) fn new(origins: &'a Origins, buffer: &[u8], length: usize) -> Option<Prepared<'a>> {
+    pub(crate) fn new(origins: &'a Origins, buffer: &'m [u8], length: usize) -> Option<Prepared<'a, 'm>> {
         let question = Question::read(buffer, length)?;
         let located = origins.find(buffer, &question.name)?;
         Some(Prepared { origins, question, located })

@@ -43,8 +43,36 @@ pub struct ViewTable {
 impl ViewTable {
     /// What a client of an endpoint sees.
     pub fn sight(&self, endpoint: EndpointId, client: IpAddr) -> Sight<'_> {
-        let view = self.endpoints.get(&endpoint).and_then(|endpoint| endpoint.view_of(client));
+        self.sight_of(self.endpoints.get(&endpoint).and_then(|endpoint| endpoint.view_of(client)))
+    }
+
+    fn sight_of(&self, view: Option<&str>) -> Sight<'_> {
         Sight { zones: view.and_then(|view| self.views.get(view)), synced: self.synced }
+    }
+
+    /// What the clients of an endpoint see.
+    pub(crate) fn sights(&self, endpoint: EndpointId) -> Sights<'_> {
+        let endpoint = self.endpoints.get(&endpoint);
+        let common = self.sight_of(endpoint.and_then(|endpoint| endpoint.view.as_deref()));
+        Sights { table: self, endpoint, common }
+    }
+}
+
+/// What the clients of one endpoint see, looked up once for many of them.
+pub(crate) struct Sights<'a> {
+    table: &'a ViewTable,
+    endpoint: Option<&'a Endpoint>,
+    /// What a client in none of the networks sees.
+    common: Sight<'a>,
+}
+
+impl<'a> Sights<'a> {
+    #[inline]
+    pub(crate) fn of(&self, client: IpAddr) -> Sight<'a> {
+        match self.endpoint {
+            Some(endpoint) if !endpoint.clients.is_empty() => self.table.sight_of(endpoint.view_of(client)),
+            _ => self.common,
+        }
     }
 }
 

@@ -9,11 +9,12 @@ use dns::{Name, PackedZone, RecordSet, Rtype};
 use imbl::OrdMap;
 
 use crate::fast::{Index, Origins};
+use crate::steering::{GeoSource, Health};
 
 mod zone;
 
 pub use zone::Zone;
-pub(crate) use zone::{Content, Found, any_in, of_type};
+pub(crate) use zone::{Content, Found, Node, any_in, of_type};
 
 /// All zones that a view answers from.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +22,14 @@ pub struct Zones {
     zones: OrdMap<Name, Arc<Zone>>,
     /// The way to fast answers, where it leads to the zones as they now are.
     fast: Option<Arc<Origins>>,
+    steer: Steer,
+}
+
+/// What steered sets are chosen by beside their trees.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Steer {
+    pub(crate) geo: GeoSource,
+    pub(crate) health: Health,
 }
 
 /// One change to the zones of a view.
@@ -69,9 +78,41 @@ pub enum ZoneUpdate {
 }
 
 impl Zones {
-    /// No zones.
+    /// No zones, steered by the built-in table of countries and a board of their own.
     pub fn new() -> Zones {
         Zones::default()
+    }
+
+    /// No zones, steered by these.
+    pub fn steered_by(geo: GeoSource, health: Health) -> Zones {
+        Zones { steer: Steer { geo, health }, ..Zones::default() }
+    }
+
+    /// Where clients are.
+    pub fn geo(&self) -> &GeoSource {
+        &self.steer.geo
+    }
+
+    /// How targets fare.
+    pub fn health(&self) -> &Health {
+        &self.steer.health
+    }
+
+    /// Finds out by another source from now on where clients are.
+    pub fn set_geo(&mut self, geo: GeoSource) {
+        self.fast = None;
+        self.steer.geo = geo;
+        let steered: Vec<Name> = self
+            .zones
+            .iter()
+            .filter(|(_, zone)| zone.is_steered())
+            .map(|(origin, _)| origin.clone())
+            .collect();
+        for origin in steered {
+            if let Some(zone) = self.zones.get_mut(&origin) {
+                Arc::make_mut(zone).steer(&self.steer);
+            }
+        }
     }
 
     /// Makes one change.
@@ -87,7 +128,10 @@ impl Zones {
             ZoneUpdate::RemoveZone { origin } => {
                 self.zones.remove(&origin);
             }
-            ZoneUpdate::PutNode { origin, name, sets } => self.zone_mut(origin).put(name, sets),
+            ZoneUpdate::PutNode { origin, name, sets } => {
+                let steer = self.steer.clone();
+                self.zone_mut(origin).put(name, sets, &steer);
+            }
             ZoneUpdate::RemoveNode { origin, name } => {
                 if let Some(zone) = self.zones.get_mut(&origin) {
                     Arc::make_mut(zone).remove(&name);

@@ -6,7 +6,7 @@ use dns::{Name, PackedZone, RecordSet, Rtype};
 
 use super::hash::HashKey;
 use super::index::{Content, Flags, Index, Slot};
-use crate::zones::Zone;
+use crate::zones::{Node, Zone};
 
 /// Compiles what a zone has; `None` where it cannot be packed.
 pub(crate) fn compile(zone: &Zone) -> Option<Index> {
@@ -15,24 +15,21 @@ pub(crate) fn compile(zone: &Zone) -> Option<Index> {
     Some(Index::new(content, zone.origin(), &entries))
 }
 
-fn is_steered(sets: &[RecordSet]) -> bool {
-    sets.iter().any(|set| set.steering.is_some())
-}
-
 /// Packs the zone's own names; those that are steered stay as they are.
 fn content(zone: &Zone) -> Option<Content> {
-    let base = zone.base().cloned();
-    let (steered, plain): (Vec<_>, Vec<_>) =
-        zone.nodes().map(|(_, sets)| sets).filter(|sets| !sets.is_empty()).partition(|sets| is_steered(sets));
+    let named = zone.nodes().filter(|(_, node)| !node.sets.is_empty());
+    let (steered, plain): (Vec<_>, Vec<_>) = named.partition(|(_, node)| !node.steering.is_empty());
     let own = match plain.is_empty() {
         true => None,
         false => Some(packed(zone, &plain)?),
     };
-    Some(Content { base, own, steered: steered.into_iter().cloned().collect() })
+    let steered = steered.into_iter().map(|(name, node)| (name.clone(), Arc::clone(node))).collect();
+    Some(Content { base: zone.base().cloned(), own, steered })
 }
 
-fn packed(zone: &Zone, nodes: &[&Arc<[RecordSet]>]) -> Option<PackedZone> {
-    let sets = nodes.iter().flat_map(|sets| sets.iter().cloned());
+fn packed(zone: &Zone, nodes: &[(&Name, &Arc<Node>)]) -> Option<PackedZone> {
+    let of = |name: &Name, set: &RecordSet| RecordSet { name: name.clone(), ..set.clone() };
+    let sets = nodes.iter().flat_map(|(name, node)| node.sets.iter().map(move |set| of(name, set)));
     PackedZone::from_sets(zone.origin().clone(), sets.chain(zone.soa().cloned())).ok()
 }
 
@@ -67,12 +64,12 @@ fn own<'a>(zone: &'a Zone, content: &'a Content) -> impl Iterator<Item = Option<
     let origin = zone.origin().key();
     let mut packed = content.own.iter().flat_map(|own| own.placed_nodes());
     let mut steered = 0..;
-    zone.nodes().map(move |(name, sets)| {
+    zone.nodes().map(move |(name, node)| {
         let key = name.key().strip_prefix(origin)?;
-        let flags = flags(key, sets.iter().map(|set| set.rtype));
-        Some(if sets.is_empty() {
+        let flags = flags(key, node.sets.iter().map(|set| set.rtype));
+        Some(if node.sets.is_empty() {
             Found { key, flags: Flags::EMPTY, place: u32::MAX }
-        } else if is_steered(sets) {
+        } else if !node.steering.is_empty() {
             Found { key, flags: flags | Flags::STEERED, place: steered.next()? }
         } else {
             let (place, _) = packed.find(|(_, node)| node.key_below_origin() == key)?;

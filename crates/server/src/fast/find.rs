@@ -4,12 +4,13 @@
 //! `None` leaves the question to the slow path: what lies at or below a zone cut or a DNAME, and
 //! what changed in a way that only the zone itself can tell.
 
-use dns::{PackedNode, RecordSet, Rtype};
+use dns::{PackedNode, Rtype};
 
 use super::hash::same_folded;
 use super::index::{Flags, Index, Slot};
 use super::origins::Located;
 use super::question::Labels;
+use crate::zones::Node;
 
 /// The longest key that a name can have, each of its octets escaped.
 const LONGEST_KEY: usize = 512;
@@ -22,7 +23,7 @@ pub(super) enum Found<'a> {
     /// Records in packed form, its own or its wildcard's.
     Packed(PackedNode<'a>),
     /// Records as the zone has them.
-    Listed(&'a [RecordSet]),
+    Listed(&'a Node),
     /// Nothing; it exists because of names below it.
     Empty,
     /// It does not exist.
@@ -38,11 +39,12 @@ pub(super) struct Wanted<'a, 'm> {
 }
 
 impl<'a> Wanted<'a, '_> {
+    /// What the name has, and a number for what that is about: the name or its wildcard.
     #[inline]
-    pub(super) fn find(&self) -> Option<Found<'a>> {
+    pub(super) fn find(&self) -> Option<(Found<'a>, u64)> {
         let index = self.index()?;
         match index.find(self.located.hash, |slot| self.fits(index, slot, self.name.count, b"")) {
-            Some(slot) => self.at(index, slot),
+            Some(slot) => Some((self.at(index, slot)?, self.located.hash)),
             None => self.synthesised(index),
         }
     }
@@ -63,7 +65,7 @@ impl<'a> Wanted<'a, '_> {
             return Some(Found::Empty);
         }
         if flags.has(Flags::STEERED) {
-            return index.steered.get(slot.place() as usize).map(|sets| Found::Listed(sets));
+            return index.steered.get(slot.place() as usize).map(|(_, node)| Found::Listed(node));
         }
         index.node(slot).map(Found::Packed)
     }
@@ -76,9 +78,10 @@ impl<'a> Wanted<'a, '_> {
         }
         let mut room = [0; LONGEST_KEY];
         let key = self.key(&mut room)?;
-        let sets = self.located.zone.own_sets(key).filter(|sets| !sets.is_empty())?;
-        let is_cut = self.name.count > self.located.origin && sets.iter().any(|set| set.rtype == Rtype::NS);
-        (!is_cut).then_some(Found::Listed(sets))
+        let node = self.located.zone.own_node(key).filter(|node| !node.sets.is_empty())?;
+        let has_servers = node.sets.iter().any(|set| set.rtype == Rtype::NS);
+        let is_cut = has_servers && self.name.count > self.located.origin;
+        (!is_cut).then_some(Found::Listed(node))
     }
 
     /// The name as [`dns::Name::key`] has it.
@@ -103,7 +106,7 @@ impl<'a> Wanted<'a, '_> {
 
     /// Goes down from the apex to the closest encloser of a name that does not exist.
     #[inline]
-    fn synthesised(&self, index: &'a Index) -> Option<Found<'a>> {
+    fn synthesised(&self, index: &'a Index) -> Option<(Found<'a>, u64)> {
         let Located { key, origin, origin_hash, .. } = self.located;
         let (mut labels, mut hash) = (origin, origin_hash);
         let mut encloser = index.find(hash, |slot| self.fits(index, slot, labels, b""))?;
@@ -118,12 +121,12 @@ impl<'a> Wanted<'a, '_> {
             return None;
         }
         if !flags.has(Flags::WILDCARD) {
-            return Some(Found::Missing);
+            return Some((Found::Missing, hash));
         }
         let hash = key.child(hash, WILDCARD, 0, 1);
         let slot = index.find(hash, |slot| self.fits(index, slot, labels, b"*\0"))?;
         let sure = !slot.flags().has(Flags::CHANGED | Flags::OCCLUDED | Flags::CUT);
-        if sure { self.at(index, slot) } else { None }
+        if sure { Some((self.at(index, slot)?, hash)) } else { None }
     }
 
     /// Whether a compiled slot is for the suffix with this many labels, with a tail of a key below.

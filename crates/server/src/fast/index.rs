@@ -15,6 +15,7 @@ use dns::{Name, PackedNode, PackedZone, RecordSet, Rtype};
 
 use super::SMALL;
 use super::hash::HashKey;
+use crate::zones::Node;
 
 /// Marks may fill a table up to this share of its slots, in eighths.
 const FULL: usize = 6;
@@ -97,7 +98,7 @@ fn tag(hash: u64) -> u64 {
 pub(super) struct Content {
     pub(super) base: Option<Arc<PackedZone>>,
     pub(super) own: Option<PackedZone>,
-    pub(super) steered: Box<[Arc<[RecordSet]>]>,
+    pub(super) steered: Box<[(Name, Arc<Node>)]>,
 }
 
 /// The table of one zone.
@@ -108,7 +109,7 @@ pub(crate) struct Index {
     /// The zone's own names, packed.
     pub(super) own: Option<PackedZone>,
     /// The zone's own names that have a steered set.
-    pub(super) steered: Box<[Arc<[RecordSet]>]>,
+    pub(super) steered: Box<[(Name, Arc<Node>)]>,
     /// How many octets the origin's key has.
     pub(super) origin_length: usize,
     /// How many labels the origin has.
@@ -237,8 +238,8 @@ impl Index {
     #[inline]
     pub(super) fn key(&self, slot: Slot) -> Option<&[u8]> {
         if slot.flags().has(Flags::STEERED) {
-            let sets = self.steered.get(slot.place() as usize)?;
-            return sets.first()?.name.key().get(self.origin_length..);
+            let (name, _) = self.steered.get(slot.place() as usize)?;
+            return name.key().get(self.origin_length..);
         }
         self.node(slot).map(|node| node.key_below_origin())
     }
@@ -268,7 +269,8 @@ impl Index {
 
     /// Whether a change at `below` says something new about the name with this key above it or at it.
     fn is_touched(&self, slot: Slot, key: &[u8], below: &[u8], sets: &[RecordSet]) -> bool {
-        let is_wildcard_of = || below.strip_prefix(key) == Some(b"*\0");
+        // A name below a wildcard brings the wildcard with it.
+        let is_wildcard_of = || below.strip_prefix(key).is_some_and(|rest| rest.starts_with(b"*\0"));
         // The apex always exists, and a name with data does as long as it is not changed itself.
         let may_vanish = || !key.is_empty() && sets.is_empty() && slot.flags().has(Flags::EMPTY);
         key.len() == below.len() || is_wildcard_of() || may_vanish()

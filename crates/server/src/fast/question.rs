@@ -7,12 +7,12 @@
 use dns::Rtype;
 
 use super::hash::HashKey;
+use crate::answer::edns::Edns;
+use crate::answer::options::OPT_LENGTH;
 
 pub(super) const HEADER: usize = 12;
 /// Type and class after the name.
 const QUESTION_TAIL: usize = 4;
-/// An OPT record without options.
-pub(super) const OPT_LENGTH: usize = 11;
 /// Names with more labels are left to the slow path; an IPv6 address in reverse has 34.
 const MAX_LABELS: usize = 40;
 const MAX_NAME: usize = 255;
@@ -26,23 +26,16 @@ const DO: u8 = 0x80;
 
 /// A query of the common form.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Question {
+pub(crate) struct Question<'m> {
     pub(super) name: Labels,
     pub(super) rtype: Rtype,
-    pub(super) edns: Option<Edns>,
+    pub(super) edns: Option<Edns<'m>>,
 }
 
-/// What the client's OPT record says.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Edns {
-    pub(super) size: u16,
-    pub(super) dnssec_ok: bool,
-}
-
-impl Question {
+impl<'m> Question<'m> {
     /// Reads the message in the first `length` octets of a buffer that has [`SLACK`] after them.
     #[inline]
-    pub(crate) fn read(buffer: &[u8], length: usize) -> Option<Question> {
+    pub(crate) fn read(buffer: &'m [u8], length: usize) -> Option<Question<'m>> {
         let message = buffer.get(..length).filter(|_| buffer.len() >= length + SLACK)?;
         let (header, _) = message.split_first_chunk::<HEADER>()?;
         let [_, _, flags, _, counts @ .., additionals_high, additionals] = *header;
@@ -55,7 +48,7 @@ impl Question {
         let rtype = Rtype(u16::from_be_bytes([high, low]));
         let edns = match additionals {
             0 if rest.is_empty() => None,
-            1 => Some(Edns::read(rest)?),
+            1 => Some(read_edns(rest)?),
             _ => return None,
         };
         (class == CLASS_IN && is_common(rtype)).then_some(Question { name, rtype, edns })
@@ -141,12 +134,17 @@ fn is_common(rtype: Rtype) -> bool {
     !rtype.is_meta() && rtype != Rtype::DS
 }
 
-impl Edns {
-    #[inline]
-    fn read(record: &[u8]) -> Option<Edns> {
-        let (fixed, options) = record.split_first_chunk::<OPT_LENGTH>()?;
-        let [0, 0, 41, size_high, size_low, _, 0, flags, _, 0, 0] = *fixed else { return None };
-        let size = u16::from_be_bytes([size_high, size_low]);
-        options.is_empty().then_some(Edns { size, dnssec_ok: flags & DO != 0 })
+/// Reads an OPT record of version 0 that is the last record of a message.
+#[inline]
+fn read_edns(record: &[u8]) -> Option<Edns<'_>> {
+    let (fixed, options) = record.split_first_chunk::<OPT_LENGTH>()?;
+    let [0, 0, 41, size_high, size_low, _, 0, flags, _, length @ ..] = *fixed else { return None };
+    if usize::from(u16::from_be_bytes(length)) != options.len() {
+        return None;
     }
+    let size = u16::from_be_bytes([size_high, size_low]);
+    let mut edns = Edns { size, dnssec_ok: flags & DO != 0, ..Edns::default() };
+    edns.read_options(options).ok()?;
+    // Who wants to know who we are asks for once.
+    (!edns.nsid).then_some(edns)
 }

@@ -10,18 +10,57 @@ use imbl::ordmap::DiffItem;
 
 use crate::fast::{Index, SoaRecord, compile};
 
+use super::Steer;
+use crate::steering::{Compiled, present};
+
 /// A zone: its apex, its SOA and what its names have.
 #[derive(Clone, Debug)]
 pub struct Zone {
     origin: Name,
     content: Content,
     /// What overrides the base, by name; an empty list hides the base at that name.
-    nodes: OrdMap<Name, Arc<[RecordSet]>>,
+    nodes: OrdMap<Name, Arc<Node>>,
     /// For fast answers: a table of the names as they were when it was made, with marks at those
     /// that changed since.
     index: Option<Arc<Index>>,
     /// The SOA record as it is sent.
     soa_record: Option<Arc<SoaRecord>>,
+}
+
+/// What a name has, and how its steered sets are chosen from.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) sets: Box<[RecordSet]>,
+    pub(crate) steering: Box<[(Rtype, Arc<Compiled>)]>,
+}
+
+/// Two are the same only where they are one: a node is never changed, but replaced.
+impl PartialEq for Node {
+    fn eq(&self, other: &Node) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Node {
+    fn new(sets: Box<[RecordSet]>, steer: &Steer) -> Node {
+        let compiled = |set: &RecordSet| {
+            Compiled::of(set, &steer.geo, &steer.health).map(|compiled| (set.rtype, Arc::new(compiled)))
+        };
+        let steering = sets.iter().filter_map(compiled).collect();
+        Node { sets, steering }
+    }
+
+    pub(crate) fn steering(&self, rtype: Rtype) -> Option<&Arc<Compiled>> {
+        self.steering.iter().find(|(of, _)| *of == rtype).map(|(_, compiled)| compiled)
+    }
+
+    /// The sets, the steered ones as they are given to those who cannot be steered.
+    fn present_sets(&self) -> impl Iterator<Item = RecordSet> {
+        self.sets.iter().map(|set| match self.steering(set.rtype) {
+            Some(compiled) => present(set, compiled),
+            None => RecordSet { steering: None, ..set.clone() },
+        })
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -75,20 +114,46 @@ impl Zone {
         }
     }
 
-    /// Every record set as it is answered, the SOA first and the others in no promised order.
+    /// Every record set, a steered one whole, the SOA first and the others in no promised order.
     pub fn sets(&self) -> impl Iterator<Item = RecordSet> {
-        let own = self.nodes.values().flat_map(|sets| sets.iter().cloned());
+        self.sets_with(self.nodes.values().flat_map(|node| node.sets.iter().cloned()))
+    }
+
+    /// Every record set as those have it who cannot be steered, with their present answers: for
+    /// transfers and exports.
+    pub fn present_sets(&self) -> impl Iterator<Item = RecordSet> {
+        self.sets_with(self.nodes.values().flat_map(|node| node.present_sets()))
+    }
+
+    fn sets_with(&self, own: impl Iterator<Item = RecordSet>) -> impl Iterator<Item = RecordSet> {
         let base = self.base().into_iter().flat_map(|base| base.iter());
         let shown = base.filter(|set| set.rtype != Rtype::SOA && !self.nodes.contains_key(&set.name));
         self.soa().cloned().into_iter().chain(own).chain(shown)
     }
 
-    pub(crate) fn put(&mut self, name: Name, mut sets: Vec<RecordSet>) {
+    pub(crate) fn put(&mut self, name: Name, mut sets: Vec<RecordSet>, steer: &Steer) {
         sets.retain(|set| set.rtype != Rtype::SOA);
         if let Some(index) = &self.index {
             index.changed(&name, &sets);
         }
-        self.nodes.insert(name, sets.into());
+        self.nodes.insert(name, Arc::new(Node::new(sets.into(), steer)));
+    }
+
+    /// Whether any set is steered.
+    pub(super) fn is_steered(&self) -> bool {
+        self.nodes.values().any(|node| !node.steering.is_empty())
+    }
+
+    /// Steers every steered set anew.
+    pub(super) fn steer(&mut self, steer: &Steer) {
+        let steered = self.nodes.iter().filter(|(_, node)| !node.steering.is_empty());
+        let anew: Vec<(Name, Arc<Node>)> = steered
+            .map(|(name, node)| (name.clone(), Arc::new(Node::new(node.sets.clone(), steer))))
+            .collect();
+        if let Some(index) = &self.index {
+            anew.iter().for_each(|(name, node)| index.changed(name, &node.sets));
+        }
+        self.nodes.extend(anew);
     }
 
     pub(crate) fn remove(&mut self, name: &Name) {
@@ -99,13 +164,13 @@ impl Zone {
     }
 
     /// What overrides the base, in canonical order.
-    pub(crate) fn nodes(&self) -> impl Iterator<Item = (&Name, &Arc<[RecordSet]>)> {
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (&Name, &Arc<Node>)> {
         self.nodes.iter()
     }
 
     /// What overrides the base at a name.
-    pub(crate) fn own_sets(&self, key: &[u8]) -> Option<&[RecordSet]> {
-        self.nodes.get(key).map(|sets| &sets[..])
+    pub(crate) fn own_node(&self, key: &[u8]) -> Option<&Node> {
+        self.nodes.get(key).map(|node| &**node)
     }
 
     /// The table for fast answers, where it has been made.
@@ -161,17 +226,22 @@ impl Zone {
     /// All that the name with this key has itself, the SOA of the apex not among it.
     pub fn sets_at(&self, key: &[u8]) -> Cow<'_, [RecordSet]> {
         if let Some(node) = self.nodes.get(key) {
-            return Cow::Borrowed(node);
+            return Cow::Borrowed(&node.sets);
         }
         let mut sets = self.base().map(|base| base.sets_at(key)).unwrap_or_default();
         sets.retain(|set| set.rtype != Rtype::SOA);
         Cow::Owned(sets)
     }
 
+    /// How the set of a type at the name with this key is chosen from; none where it is not steered.
+    pub fn steering_at(&self, key: &[u8], rtype: Rtype) -> Option<&Arc<Compiled>> {
+        self.nodes.get(key)?.steering(rtype)
+    }
+
     /// Whether anything lies below the name, so that it exists even with nothing of its own
     /// (RFC 4592 section 2.2.2).
     fn has_below(&self, key: &[u8]) -> bool {
-        any_in(&self.nodes, key, |node| !node.is_empty())
+        any_in(&self.nodes, key, |node| !node.sets.is_empty())
             || self.base().is_some_and(|base| self.shows_below(base, key))
     }
 

@@ -11,5 +11,6 @@ mod lookup;
 mod model;
 mod properties;
 mod scenario;
+mod udp;
 mod wire;
 mod world;
