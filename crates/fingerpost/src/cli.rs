@@ -1,6 +1,7 @@
 //! The command line: what there is to type, and the help that teaches it.
 
 mod provider;
+mod serving;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -16,6 +17,7 @@ use crate::deliveries::{DeliveryArguments, TargetArguments};
 use crate::import::manifests::Form;
 
 pub use provider::{AuthenticationArguments, Protocol, ProviderArguments, StoreArguments, Stored};
+pub use serving::ServingArguments;
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -127,6 +129,9 @@ pub struct UpArguments {
     /// How records reach providers.
     #[command(flatten)]
     pub delivery: DeliveryArguments,
+    /// How DNS is served.
+    #[command(flatten)]
+    pub serving: ServingArguments,
 }
 
 /// The arguments of `plan`.
@@ -445,6 +450,9 @@ pub struct DnsArguments {
     /// The form of the log
     #[arg(long, value_enum, default_value_t, value_name = "FORM", env = "FINGERPOST_LOG_FORMAT")]
     pub log_format: LogFormat,
+    /// How DNS is served.
+    #[command(flatten)]
+    pub serving: ServingArguments,
 }
 
 const LEADER: &str = "Leader election";

@@ -9,11 +9,13 @@
 //! Planning that panics costs nothing that is served: the last answers stay, and the next reading
 //! plans everything anew.
 
+pub mod certificate;
 pub mod journal;
 pub mod keeper;
 pub mod listeners;
 pub mod ports;
 pub mod saved;
+pub mod serving;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,6 +1,6 @@
-//! UDP and TCP for one address: binding, serving, stopping.
+//! UDP and TCP for one address, or TLS: binding, serving, stopping.
 //!
-//! An address serves one endpoint of the view table, over both transports on the same port.
+//! An address serves one endpoint of the view table, over UDP and TCP on the same port.
 //! Bind to specific addresses where you can: on `0.0.0.0` and `::` the kernel has to tell with each
 //! datagram where it was sent to, so that the reply leaves from there, which costs a little.
 
@@ -17,11 +17,15 @@ use tokio::task::JoinHandle;
 
 use crate::{Circumstances, Counters, EndpointId, Identity, RateLimit, Reply, Transport, Views, respond};
 
+mod conversation;
 mod error;
+mod seats;
 mod tcp;
+mod tls;
 mod udp;
 
 pub use error::ListenError;
+pub use tls::{ALPN, BoundTls, bind_tls, serve_tls};
 
 /// How often a free port is looked for before giving up: one that TCP has free may be taken in UDP.
 const PORT_ATTEMPTS: usize = 32;
@@ -85,8 +89,11 @@ fn tcp_socket(address: SocketAddr) -> io::Result<TcpListener> {
 /// What TCP clients may take up.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How many connections an address holds; more are closed at once.
+    /// How many connections an address holds. For more the one that idles longest is closed, or
+    /// the new one where none idles.
     pub connections: usize,
+    /// How many of them are for clients of one network (/24, or /56 with IPv6).
+    pub connections_per_network: usize,
     /// How long a connection may wait for its next whole query.
     pub idle: Duration,
     /// How long a client may take to accept a response.
@@ -97,9 +104,17 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        let (idle, farewell) = (Duration::from_secs(10), Duration::from_secs(2));
         // A process often has 1,024 descriptors, and other addresses and files need theirs.
-        Limits { connections: 256, idle, slow_reader: idle, farewell }
+        Limits::of(256)
+    }
+}
+
+impl Limits {
+    /// The usual times with so many connections, a quarter of them for one network.
+    pub fn of(connections: usize) -> Limits {
+        let (idle, farewell) = (Duration::from_secs(10), Duration::from_secs(2));
+        let connections_per_network = connections.div_ceil(4);
+        Limits { connections, connections_per_network, idle, slow_reader: idle, farewell }
     }
 }
 
@@ -114,8 +129,6 @@ pub struct Options {
     pub rate_limit: RateLimit,
     /// How many threads answer over UDP; 0 means one for each core.
     pub threads: usize,
-    /// The certificate and the like, for addresses that are served over TLS.
-    pub tls: Option<Arc<rustls::ServerConfig>>,
 }
 
 /// Answers on a bound address until the handle is stopped or dropped. Needs a Tokio runtime.
@@ -130,7 +143,7 @@ pub fn serve_with(options: Options, bound: Bound, endpoint: EndpointId, views: V
     let counters = Arc::clone(&service.counters);
     let threads = udp::Threads::start(bound.udp, bound.address, &service, &options);
     let udp = tokio::spawn(threads.run(stopped.clone()));
-    let tcp = tokio::spawn(tcp::serve(bound.tcp, service, options.limits, stopped));
+    let tcp = tokio::spawn(tcp::serve(bound.tcp, service, options.limits, None, stopped));
     ServeHandle { address: bound.address, counters, stop, tasks: vec![udp, tcp] }
 }
 

@@ -34,6 +34,7 @@ use crate::http;
 use crate::instance::keeper::Keeper;
 use crate::instance::listeners::Listeners;
 use crate::instance::ports::{Ports, Slot};
+use crate::instance::serving::Serving;
 use crate::instance::{Instance, guarded, saved};
 use crate::planned;
 use crate::render::Palette;
@@ -146,7 +147,7 @@ impl Up {
             clusters,
             state,
             ports: Ports::default(),
-            listeners: Listeners::new(arguments.dns),
+            listeners: Listeners::new(arguments.dns, Serving::new(&arguments.serving)?),
             notices: Notices::new(palette),
             palette,
             date: None,

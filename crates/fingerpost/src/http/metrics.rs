@@ -93,6 +93,8 @@ enum Transport {
     udp,
     #[allow(non_camel_case_types, reason = "it is printed as written")]
     tcp,
+    #[allow(non_camel_case_types, reason = "it is printed as written")]
+    tls,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -151,8 +153,9 @@ fn add_answers(registry: &mut Registry, listeners: &[Counted], table: &ViewTable
         let (counts, address) = (listener.counters.snapshot(), listener.address.to_string());
         let endpoint = table.endpoints.get(&listener.endpoint);
         let view = endpoint.and_then(|endpoint| endpoint.view.clone()).unwrap_or_default();
-        for (transport, count) in [(Transport::udp, counts.udp_queries), (Transport::tcp, counts.tcp_queries)]
-        {
+        let streams = if listener.encrypted { Transport::tls } else { Transport::tcp };
+        let datagrams = (!listener.encrypted).then_some((Transport::udp, counts.udp_queries));
+        for (transport, count) in datagrams.into_iter().chain([(streams, counts.tcp_queries)]) {
             let labels = QueryLabels { view: view.clone(), address: address.clone(), transport };
             queries.get_or_create(&labels).inc_by(count);
         }

@@ -11,6 +11,7 @@ mod lookup;
 mod model;
 mod properties;
 mod scenario;
+mod streams;
 mod udp;
 mod wire;
 mod world;
