@@ -27,7 +27,8 @@ pub struct CountersSnapshot {
     pub responses: BTreeMap<Rcode, u64>,
     /// Responses with the TC bit.
     pub truncated: u64,
-    /// Messages that got no response: not a query, or the response could not be sent.
+    /// Messages that got no response: not a query, held back by rate limiting, or the response
+    /// could not be sent.
     pub dropped: u64,
     /// TCP connections closed at once because too many were open.
     pub refused_connections: u64,

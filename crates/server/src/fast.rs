@@ -18,11 +18,13 @@ mod index;
 mod origins;
 mod question;
 mod soa;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use answer::Prepared;
 pub(crate) use build::compile;
 pub(crate) use index::Index;
-pub(crate) use origins::Origins;
+pub(crate) use origins::{Origin, Origins};
 pub(crate) use question::{Question, SLACK};
 pub(crate) use soa::SoaRecord;
 

@@ -19,6 +19,8 @@ use crate::zones::Node;
 
 /// Marks may fill a table up to this share of its slots, in eighths.
 const FULL: usize = 6;
+/// A table of so few names is made anew for any change.
+const TINY: usize = 256;
 const TAG_SHIFT: u32 = 40;
 const FLAGS_SHIFT: u32 = 32;
 
@@ -160,7 +162,11 @@ impl Index {
 
     /// Whether so much has changed that a new table is worth its cost: anything, where it is small.
     pub(crate) fn is_worn(&self) -> bool {
-        let bearable = if self.names > SMALL { (self.names / 16).max(256) } else { 0 };
+        let bearable = match self.names {
+            0..=TINY => 0,
+            names @ 0..=SMALL => names / 16,
+            names => (names / 16).max(256),
+        };
         !self.is_usable() || self.marks.load(Ordering::Relaxed) as usize > bearable
     }
 

@@ -17,15 +17,29 @@ pub(crate) struct Origins {
     key: HashKey,
     /// At which depths the table has anything.
     depths: u64,
-    slots: Box<[Option<Origin>]>,
+    slots: Box<[Option<Slot>]>,
 }
 
 #[derive(Clone, Debug)]
-struct Origin {
+struct Slot {
     hash: u64,
-    wire: Box<[u8]>,
     /// The zone that begins here; none where zones begin further below only.
     zone: Option<Arc<Zone>>,
+}
+
+/// The origin of a zone, ready to be compared with what messages have.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    wire: Box<[u8]>,
+    /// The hashes of the origin and the names above it, the root's first.
+    hashes: Box<[u64]>,
+}
+
+impl Origin {
+    pub(crate) fn new(name: &Name) -> Origin {
+        let hashes = HashKey::of_process().suffixes(name).collect();
+        Origin { wire: name.to_wire().into(), hashes }
+    }
 }
 
 /// A name with the zone that it is in.
@@ -41,31 +55,25 @@ pub(crate) struct Located<'a> {
 }
 
 impl Origins {
-    pub(crate) fn new<'a>(zones: impl Iterator<Item = &'a Arc<Zone>>) -> Origins {
-        let zones: Vec<&Arc<Zone>> = zones.collect();
-        let names: usize = zones.iter().map(|zone| zone.origin().labels().count() + 1).sum();
+    pub(crate) fn new<'a>(zones: impl Iterator<Item = &'a Arc<Zone>> + Clone) -> Origins {
+        let names: usize = zones.clone().map(|zone| zone.origin_form().hashes.len()).sum();
         let room = (names * 2).next_power_of_two();
         let mut origins = Origins { key: HashKey::of_process(), depths: 0, slots: vec![None; room].into() };
-        for zone in zones {
-            origins.add(zone);
-        }
+        zones.for_each(|zone| origins.add(zone));
         origins
     }
 
     /// Adds a zone and the names above it.
     fn add(&mut self, zone: &Arc<Zone>) {
-        let hashes: Vec<u64> = self.key.suffixes(zone.origin()).collect();
-        let names: Vec<Name> = zone.origin().suffixes().collect();
-        for (depth, (hash, name)) in hashes.into_iter().zip(names.iter().rev()).enumerate() {
+        let hashes = &zone.origin_form().hashes;
+        for (depth, hash) in hashes.iter().enumerate() {
             self.depths |= 1 << depth.min(usize::from(DEEPEST));
-            let own = (name == zone.origin()).then(|| Arc::clone(zone));
-            let at = self.place(hash);
-            let origin = self.slots[at].get_or_insert_with(|| Origin {
-                hash,
-                wire: name.to_wire().into(),
-                zone: None,
-            });
-            origin.zone = own.or(origin.zone.take());
+            let begins = depth + 1 == hashes.len();
+            let at = self.place(*hash);
+            let slot = self.slots[at].get_or_insert_with(|| Slot { hash: *hash, zone: None });
+            if begins {
+                slot.zone = Some(Arc::clone(zone));
+            }
         }
     }
 
@@ -82,14 +90,14 @@ impl Origins {
     /// The zone that a name is in; `None` where it is in none, or zones begin below it.
     #[inline]
     pub(super) fn find<'a>(&'a self, message: &[u8], name: &Labels) -> Option<Located<'a>> {
-        let mut found = self.at(self.key.root, 0).and_then(|origin| origin.zone.as_ref());
+        let mut found = self.at(self.key.root, 0).and_then(|slot| slot.zone.as_ref());
         let (mut origin, mut origin_hash, mut hash) = (0, self.key.root, self.key.root);
         for labels in 1..=name.count {
             hash = name.suffix_hash(self.key, hash, message, labels);
             let Some(slot) = self.at(hash, labels) else { continue };
             let suffix = message.get(name.suffix_at(labels)..name.end()).unwrap_or_default();
             match &slot.zone {
-                Some(zone) if same_folded(suffix, &slot.wire) => {
+                Some(zone) if same_folded(suffix, &zone.origin_form().wire) => {
                     (found, origin, origin_hash) = (Some(zone), labels, hash);
                 }
                 None if labels == name.count => return None,
@@ -100,7 +108,7 @@ impl Origins {
     }
 
     #[inline]
-    fn at(&self, hash: u64, depth: u8) -> Option<&Origin> {
+    fn at(&self, hash: u64, depth: u8) -> Option<&Slot> {
         if self.depths >> depth.min(DEEPEST) & 1 == 0 {
             return None;
         }

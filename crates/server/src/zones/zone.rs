@@ -8,7 +8,7 @@ use dns::{Name, PackedZone, RecordSet, Rtype};
 use imbl::OrdMap;
 use imbl::ordmap::DiffItem;
 
-use crate::fast::{Index, SoaRecord, compile};
+use crate::fast::{Index, Origin, SoaRecord, compile};
 
 use super::Steer;
 use crate::steering::{Compiled, present};
@@ -17,6 +17,8 @@ use crate::steering::{Compiled, present};
 #[derive(Clone, Debug)]
 pub struct Zone {
     origin: Name,
+    /// The origin as queries have it.
+    origin_form: Arc<Origin>,
     content: Content,
     /// What overrides the base, by name; an empty list hides the base at that name.
     nodes: OrdMap<Name, Arc<Node>>,
@@ -85,7 +87,8 @@ pub(crate) enum Found<'a> {
 impl Zone {
     pub(crate) fn new(origin: Name) -> Zone {
         let content = Content::Unavailable { reason: "the zone has no SOA yet".to_owned() };
-        Zone { origin, content, nodes: OrdMap::new(), index: None, soa_record: None }
+        let origin_form = Arc::new(Origin::new(&origin));
+        Zone { origin, origin_form, content, nodes: OrdMap::new(), index: None, soa_record: None }
     }
 
     pub(crate) fn set_content(&mut self, content: Content) {
@@ -173,10 +176,17 @@ impl Zone {
         self.nodes.get(key).map(|node| &**node)
     }
 
-    /// The table for fast answers, where it has been made.
+    /// The table for fast answers, where it has been made. It is kept while the content is not
+    /// known, and leads nowhere then.
     #[inline]
     pub(crate) fn index(&self) -> Option<&Index> {
-        self.index.as_deref()
+        self.index.as_deref().filter(|_| self.soa_record.is_some())
+    }
+
+    /// The origin as queries have it.
+    #[inline]
+    pub(crate) fn origin_form(&self) -> &Origin {
+        &self.origin_form
     }
 
     /// The SOA record as it is sent.

@@ -185,10 +185,11 @@ fn ask() -> impl Strategy<Value = Ask> {
         ]),
         0..4,
     );
-    (name(), rtype, options, vec(any::<bool>(), 255)).prop_map(|(name, rtype, options, capitals)| {
+    (name(), rtype, options, any::<u64>()).prop_map(|(name, rtype, options, capitals)| {
         let mut ask = options.iter().fold(Ask::new(&name, rtype), |ask, option| ask.with(option));
-        let letters = ask.name.iter_mut().zip(capitals).filter(|(_, capital)| *capital);
-        letters.for_each(|(octet, _)| octet.make_ascii_uppercase());
+        let letters =
+            ask.name.iter_mut().enumerate().filter(|(at, _)| capitals.rotate_right(*at as u32) & 1 == 1);
+        letters.for_each(|(_, octet)| octet.make_ascii_uppercase());
         ask
     })
 }

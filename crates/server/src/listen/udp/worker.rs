@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use smallvec::SmallVec;
 use socket2::Socket;
 
 use super::system::{BATCH, Batch, Queries, prefetch};
@@ -108,18 +109,19 @@ impl Worker {
         let milliseconds = self.start.elapsed().as_millis() as u64;
         let moment = Moment { identity: &identity, seconds: seconds(), milliseconds };
         let Batch { queries, responses } = batch;
-        let mut prepared: [Option<Prepared<'_, '_>>; BATCH] = [const { None }; BATCH];
-        for (at, place) in prepared.iter_mut().enumerate().take(count) {
-            let Some(client) = queries.client(at) else { continue };
+        let mut prepared: SmallVec<[Option<Prepared<'_, '_>>; BATCH]> = SmallVec::new();
+        for at in 0..count {
             let (buffer, length) = queries.query(at);
-            *place = sights.of(client.ip()).fast().and_then(|origins| Prepared::new(origins, buffer, length));
-            place.as_ref().and_then(Prepared::first_slot).inspect(|slot| prefetch(*slot));
+            let origins = queries.client(at).and_then(|client| sights.of(client.ip()).fast());
+            let one = origins.and_then(|origins| Prepared::new(origins, buffer, length));
+            one.as_ref().and_then(Prepared::first_slot).inspect(|slot| prefetch(*slot));
+            prepared.push(one);
         }
-        for octets in prepared.iter().take(count).flatten().filter_map(Prepared::first_record) {
+        for octets in prepared.iter().flatten().filter_map(Prepared::first_record) {
             prefetch(octets);
             octets.get(CACHE_LINE).inspect(|octet| prefetch(*octet));
         }
-        for (at, prepared) in prepared.iter().enumerate().take(count) {
+        for (at, prepared) in prepared.iter().enumerate() {
             let Some(client) = queries.client(at) else { continue };
             let (buffer, length) = queries.query(at);
             let query = Received { buffer, length, client, prepared: prepared.as_ref() };
