@@ -2,6 +2,7 @@
 
 mod keys;
 mod provider;
+mod serving;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -18,6 +19,7 @@ use crate::import::manifests::Form;
 
 pub use keys::{KeysArguments, KeysCommand, KeysPlace};
 pub use provider::{AuthenticationArguments, Protocol, ProviderArguments, StoreArguments, Stored};
+pub use serving::ServingArguments;
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -135,6 +137,9 @@ pub struct UpArguments {
     /// How records reach providers.
     #[command(flatten)]
     pub delivery: DeliveryArguments,
+    /// How DNS is served.
+    #[command(flatten)]
+    pub serving: ServingArguments,
 }
 
 /// The arguments of `plan`.
@@ -453,6 +458,9 @@ pub struct DnsArguments {
     /// The form of the log
     #[arg(long, value_enum, default_value_t, value_name = "FORM", env = "FINGERPOST_LOG_FORMAT")]
     pub log_format: LogFormat,
+    /// How DNS is served.
+    #[command(flatten)]
+    pub serving: ServingArguments,
 }
 
 const LEADER: &str = "Leader election";

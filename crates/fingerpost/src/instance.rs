@@ -10,12 +10,14 @@
 //! plans everything anew.
 
 pub mod geo;
+pub mod certificate;
 pub mod journal;
 pub mod keeper;
 pub mod listeners;
 pub mod ports;
 pub mod saved;
 pub mod signing;
+pub mod serving;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -35,6 +35,7 @@ use crate::instance::keeper::Keeper;
 use crate::instance::listeners::Listeners;
 use crate::instance::ports::{Ports, Slot};
 use crate::instance::signing::KeySource;
+use crate::instance::serving::Serving;
 use crate::instance::{Instance, guarded, saved};
 use crate::keys::KeyFolder;
 use crate::planned;
@@ -148,7 +149,7 @@ impl Up {
             clusters,
             state,
             ports: Ports::default(),
-            listeners: Listeners::new(arguments.dns),
+            listeners: Listeners::new(arguments.dns, Serving::new(&arguments.serving)?),
             notices: Notices::new(palette),
             palette,
             date: None,
