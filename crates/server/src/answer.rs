@@ -14,7 +14,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use dns::Rtype;
 
 use crate::steering::Asker;
-use crate::{Identity, Rcode, ResponseKind, Zones};
+use crate::{Identity, Rcode, ResponseKind, Zones, dnssec};
 
 mod additional;
 mod chaos;
@@ -148,11 +148,7 @@ fn decide(query: &Query<'_>, offer: &Offer<'_>, around: &Circumstances<'_>) -> A
         return Answer::failed(Rcode::BadVers, None);
     }
     match &query.question {
-        Some(question) => decide_question(
-            question,
-            &asker(query.edns.as_ref().and_then(|edns| edns.subnet.as_ref()), around),
-            around,
-        ),
+        Some(question) => decide_question(query, question, around),
         // Who sends no question may still want a cookie, or know whether it has a good one
         // (RFC 7873 section 5.4).
         None => Answer::failed(
@@ -166,7 +162,7 @@ fn decide(query: &Query<'_>, offer: &Offer<'_>, around: &Circumstances<'_>) -> A
     }
 }
 
-fn decide_question(question: &Question<'_>, asker: &Asker, around: &Circumstances<'_>) -> Answer {
+fn decide_question(query: &Query<'_>, question: &Question<'_>, around: &Circumstances<'_>) -> Answer {
     if question.class == query::CLASS_CHAOS {
         return chaos::answer(question, around.identity);
     }
@@ -175,7 +171,7 @@ fn decide_question(question: &Question<'_>, asker: &Asker, around: &Circumstance
     }
     let sight = around.sight;
     let mut answer = match sight.zones {
-        Some(zones) => lookup(zones, &question.name, question.rtype, asker),
+        Some(zones) => secured(zones, query, question, around),
         None => Answer::failed(Rcode::Refused, Some(ExtendedError::no_view())),
     };
     if !sight.synced && matches!(answer.rcode, Rcode::NxDomain | Rcode::Refused) {
@@ -183,6 +179,16 @@ fn decide_question(question: &Question<'_>, asker: &Asker, around: &Circumstance
     }
     // An answer to any class cannot speak for all of them (RFC 1035 section 6.2).
     answer.authoritative &= question.class == query::CLASS_IN;
+    answer
+}
+
+/// The answer with what a client that validates needs to do so.
+fn secured(zones: &Zones, query: &Query<'_>, question: &Question<'_>, around: &Circumstances<'_>) -> Answer {
+    let subnet = query.edns.as_ref().and_then(|edns| edns.subnet.as_ref());
+    let mut answer = lookup(zones, &question.name, question.rtype, &asker(subnet, around));
+    let (dnssec_ok, compact_ok) = query.edns.map_or((false, false), |edns| (edns.dnssec_ok, edns.compact_ok));
+    let wish = dnssec::Wish { rtype: question.rtype, dnssec_ok, compact_ok };
+    dnssec::secure(zones, &mut answer, wish, around.now);
     answer
 }
 
@@ -198,8 +204,9 @@ pub(crate) fn asker(subnet: Option<&ClientSubnet<'_>>, around: &Circumstances<'_
 /// What is answered without a look into any zone.
 fn refusal(question: &Question<'_>) -> Option<Rcode> {
     match question.rtype {
-        // Neither can be asked for: type 0 is reserved, and OPT lives in messages only.
-        Rtype(0) | Rtype::OPT => Some(Rcode::FormErr),
+        // None can be asked for: type 0 is reserved, OPT lives in messages only, and NXNAME in
+        // NSEC records only (RFC 9824 section 3.5).
+        Rtype(0) | Rtype::OPT | dnssec::NXNAME => Some(Rcode::FormErr),
         Rtype::AXFR | Rtype::IXFR => Some(Rcode::Refused),
         Rtype::ANY => None,
         // The other meta types and question types (RFC 6895 section 3.1).

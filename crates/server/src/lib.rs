@@ -14,6 +14,7 @@
 mod answer;
 mod cookies;
 mod counters;
+pub mod dnssec;
 mod fast;
 mod identity;
 mod listen;

@@ -8,9 +8,11 @@ use std::sync::Arc;
 use dns::{Name, PackedZone, RecordSet, Rtype};
 use imbl::OrdMap;
 
+use crate::dnssec::Signing;
 use crate::fast::{Index, Origins};
 use crate::steering::{GeoSource, Health};
 
+mod order;
 mod zone;
 
 pub use zone::Zone;
@@ -75,6 +77,14 @@ pub enum ZoneUpdate {
         /// The name, in the zone.
         name: Name,
     },
+    /// Answers from the zone are signed from now on, or no longer. A zone that is not there yet is
+    /// unavailable until its `PutZone` comes.
+    Sign {
+        /// The zone.
+        origin: Name,
+        /// The keys and the way to deny; none leaves answers unsigned.
+        signing: Option<Arc<Signing>>,
+    },
 }
 
 impl Zones {
@@ -128,6 +138,7 @@ impl Zones {
             ZoneUpdate::RemoveZone { origin } => {
                 self.zones.remove(&origin);
             }
+            ZoneUpdate::Sign { origin, signing } => self.zone_mut(origin).signing = signing,
             ZoneUpdate::PutNode { origin, name, sets } => {
                 let steer = self.steer.clone();
                 self.zone_mut(origin).put(name, sets, &steer);
@@ -155,7 +166,8 @@ impl Zones {
         for zone in &large {
             self.zone_mut(zone.origin().clone()).drop_foreign_index();
         }
-        self.fast = Some(Arc::new(Origins::new(self.zones.values())));
+        let zones: Vec<&Arc<Zone>> = self.zones.values().collect();
+        self.fast = Some(Arc::new(Origins::new(zones.into_iter())));
         large
     }
 

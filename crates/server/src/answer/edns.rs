@@ -17,6 +17,8 @@ pub(crate) struct Edns<'a> {
     pub(crate) size: u16,
     pub(crate) version: u8,
     pub(crate) dnssec_ok: bool,
+    /// CO: NXDOMAIN may come with a compact proof (RFC 9824 section 5.1).
+    pub(crate) compact_ok: bool,
     pub(crate) subnet: Option<ClientSubnet<'a>>,
     pub(crate) cookie: Option<Cookie<'a>>,
     pub(crate) nsid: bool,

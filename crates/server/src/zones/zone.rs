@@ -11,6 +11,7 @@ use imbl::ordmap::DiffItem;
 use crate::fast::{Index, Origin, SoaRecord, compile};
 
 use super::Steer;
+use crate::dnssec::{Signing, is_made_by_signing};
 use crate::steering::{Compiled, present};
 
 /// A zone: its apex, its SOA and what its names have.
@@ -21,7 +22,9 @@ pub struct Zone {
     origin_form: Arc<Origin>,
     content: Content,
     /// What overrides the base, by name; an empty list hides the base at that name.
-    nodes: OrdMap<Name, Arc<Node>>,
+    pub(super) nodes: OrdMap<Name, Arc<Node>>,
+    /// How answers are signed, where they are.
+    pub(crate) signing: Option<Arc<Signing>>,
     /// For fast answers: a table of the names as they were when it was made, with marks at those
     /// that changed since.
     index: Option<Arc<Index>>,
@@ -88,7 +91,15 @@ impl Zone {
     pub(crate) fn new(origin: Name) -> Zone {
         let content = Content::Unavailable { reason: "the zone has no SOA yet".to_owned() };
         let origin_form = Arc::new(Origin::new(&origin));
-        Zone { origin, origin_form, content, nodes: OrdMap::new(), index: None, soa_record: None }
+        Zone {
+            origin,
+            origin_form,
+            content,
+            nodes: OrdMap::new(),
+            signing: None,
+            index: None,
+            soa_record: None,
+        }
     }
 
     pub(crate) fn set_content(&mut self, content: Content) {
@@ -235,6 +246,20 @@ impl Zone {
 
     /// All that the name with this key has itself, the SOA of the apex not among it.
     pub fn sets_at(&self, key: &[u8]) -> Cow<'_, [RecordSet]> {
+        let sets = self.plain_sets_at(key);
+        match &self.signing {
+            Some(signing) => signing.own_sets(key, sets),
+            None => sets,
+        }
+    }
+
+    /// How answers are signed, where they are.
+    pub fn signing(&self) -> Option<&Arc<Signing>> {
+        self.signing.as_ref()
+    }
+
+    /// The same without what signing adds.
+    pub fn plain_sets_at(&self, key: &[u8]) -> Cow<'_, [RecordSet]> {
         if let Some(node) = self.nodes.get(key) {
             return Cow::Borrowed(&node.sets);
         }
@@ -251,15 +276,23 @@ impl Zone {
     /// Whether anything lies below the name, so that it exists even with nothing of its own
     /// (RFC 4592 section 2.2.2).
     fn has_below(&self, key: &[u8]) -> bool {
-        any_in(&self.nodes, key, |node| !node.sets.is_empty())
+        any_in(&self.nodes, key, |node| node.sets.iter().any(|set| self.counts(set.rtype)))
             || self.base().is_some_and(|base| self.shows_below(base, key))
     }
 
     /// Whether the base has a name below that no node hides.
     fn shows_below(&self, base: &PackedZone, key: &[u8]) -> bool {
-        let names = base.nodes_from(key).map(|node| node.name());
-        let mut below = names.take_while(|name| name.key().starts_with(key));
-        below.any(|name| !self.nodes.contains_key(&name))
+        let nodes = base.nodes_from(key).map(|node| (node.name(), node));
+        let mut below = nodes.take_while(|(name, _)| name.key().starts_with(key));
+        below.any(|(name, node)| {
+            !self.nodes.contains_key(&name) && node.sets().any(|set| self.counts(set.rtype))
+        })
+    }
+
+    /// Whether a set of this type makes its name exist: where we sign, what another signer left in
+    /// a zone file does not.
+    fn counts(&self, rtype: Rtype) -> bool {
+        self.signing.is_none() || !is_made_by_signing(rtype, false)
     }
 
     /// Goes from the apex towards a name in the zone, as RFC 1034 section 4.3.2 step 3 says, with
@@ -305,7 +338,7 @@ pub(crate) fn of_type(sets: &[RecordSet], rtype: Rtype) -> Option<&RecordSet> {
 }
 
 /// The keys from `origin` down to `name`, both included.
-fn keys_down<'a>(origin: &Name, name: &'a Name) -> impl Iterator<Item = &'a [u8]> {
+pub(super) fn keys_down<'a>(origin: &Name, name: &'a Name) -> impl Iterator<Item = &'a [u8]> {
     let (key, start) = (name.key(), origin.key().len());
     let ends = (start..key.len()).filter(|at| key[*at] == 0).map(|at| at + 1);
     std::iter::once(start).chain(ends).map(|end| &key[..end])
