@@ -7,6 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use rstest::rstest;
+use server::dnssec::{Algorithm, Denial};
 use server::{Circumstances, CookieKeys, Identity, Sight, ZoneUpdate, Zones, respond, respond_fast};
 
 use crate::client::{Ask, show};
