@@ -150,3 +150,6 @@ impl GeoSource {
         table
     }
 }
+
+#[cfg(test)]
+mod tests;

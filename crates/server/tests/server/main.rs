@@ -10,5 +10,6 @@ mod lookup;
 mod model;
 mod properties;
 mod scenario;
+mod steering;
 mod wire;
 mod world;

@@ -91,6 +91,18 @@ impl Table {
     }
 }
 
+#[cfg(test)]
+impl Table {
+    /// How much memory an IPv4 query may touch.
+    pub(super) fn ipv4_octets(&self) -> usize {
+        let index = match &self.ipv4.index {
+            Index::Short(index) => index.len() * 2,
+            Index::Long(index) => index.len() * 4,
+        };
+        index + self.ipv4.ranges.starts.len() * 6 + self.orders.len() * 2
+    }
+}
+
 fn of_country(country: u16) -> Whereabouts {
     built_in::letters(country).map(Whereabouts::in_country).unwrap_or_default()
 }
