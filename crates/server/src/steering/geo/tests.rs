@@ -172,5 +172,5 @@ fn a_table_of_a_usual_list_is_small() {
     let source = GeoSource::built_in();
     let usual = Places::Geo(["GEO-EU", "GEO-NA", "GEO-AS", "GEO-OC"].map(geo_of).to_vec());
     let octets = source.table(usual).ipv4_octets();
-    assert!(octets <= 500_000, "{octets}");
+    assert!(octets <= 350_000, "{octets}");
 }
