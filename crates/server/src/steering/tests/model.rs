@@ -13,6 +13,7 @@ const TARGETS: u16 = 4;
 const STATES: [State; 3] = [State::Unknown, State::Up, State::Down];
 
 type Answers = BTreeSet<Vec<u16>>;
+type Live<'a> = &'a dyn Fn(&Member) -> bool;
 
 /// Every combination of states.
 fn worlds() -> impl Iterator<Item = Vec<State>> {
@@ -30,13 +31,13 @@ fn possible(tree: &Steering, states: &[State], country: &str) -> Answers {
         Some(State::Down) => false,
         Some(State::Unknown) => !seen,
     };
-    let rounds: [(&dyn Fn(&Member) -> bool, bool); 4] =
+    let rounds: [(Live<'_>, bool); 4] =
         [(&probes, false), (&probes, true), (&|_| true, false), (&|_| true, true)];
     let mut found = rounds.map(|(live, drained)| answers(tree, live, drained, country)).into_iter();
     found.find(|answers| !answers.is_empty()).unwrap_or_default()
 }
 
-fn answers(tree: &Steering, live: &dyn Fn(&Member) -> bool, drained: bool, country: &str) -> Answers {
+fn answers(tree: &Steering, live: Live<'_>, drained: bool, country: &str) -> Answers {
     let inner = |one: &Steering| answers(one, live, drained, country);
     let first = |mut found: Box<dyn Iterator<Item = Answers> + '_>| {
         found.find(|answers| !answers.is_empty()).unwrap_or_default()
