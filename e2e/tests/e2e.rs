@@ -90,6 +90,8 @@ mod rfc2136;
 mod servers;
 #[path = "e2e/transfers.rs"]
 mod transfers;
+#[path = "e2e/steering.rs"]
+mod steering;
 #[path = "e2e/webhook.rs"]
 mod webhook;
 #[path = "e2e/webhook_class.rs"]

@@ -15,5 +15,6 @@ mod scenario;
 mod streams;
 mod transfers;
 mod udp;
+mod steering;
 mod wire;
 mod world;
