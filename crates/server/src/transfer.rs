@@ -18,7 +18,10 @@ use std::sync::Arc;
 
 use dns::{Name, RecordSet, Rtype};
 
-use crate::{Circumstances, EndpointId, Network, Rcode, Reply, Transport, ViewTable, Zone, Zones, respond};
+use crate::{
+    Circumstances, EndpointId, Network, Rcode, Reply, ResponseKind, Transport, ViewTable, Zone, Zones,
+    respond,
+};
 
 mod archive;
 mod catalog;
@@ -123,7 +126,8 @@ pub fn attend(octets: &[u8], door: Door<'_>, around: Circumstances<'_>, out: &mu
 }
 
 fn replied(rcode: Rcode) -> Attended {
-    Attended::Replied(Reply::plain(rcode))
+    let kind = if rcode == Rcode::NoError { ResponseKind::Answer } else { ResponseKind::Error };
+    Attended::Replied(Reply { kind, ..Reply::plain(rcode) })
 }
 
 /// One query with what decides over it.
@@ -255,7 +259,7 @@ impl<'a> Visit<'a> {
     fn give(&self, offer: Offer, signer: Option<Signer>, out: &mut Vec<u8>) -> Attended {
         let (event, soa, sets) = self.records(offer);
         self.door.archive.count(event);
-        if self.around.transport == Transport::Tcp {
+        if self.around.transport != Transport::Udp {
             return Attended::Streaming(Stream::new(self.request, sets, signer));
         }
         let mut fits =

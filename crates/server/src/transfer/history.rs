@@ -3,8 +3,10 @@
 //! The steps are bounded in number and never take more octets than the zone itself: past that a
 //! whole transfer is the cheaper answer.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+
+use dns::Name;
 
 use super::content::content;
 use super::step::{Step, octets, serial};
@@ -18,7 +20,12 @@ const MOST_OCTETS: usize = 16 << 20;
 /// The newest version of a zone and how it came about.
 #[derive(Debug)]
 pub(super) struct History {
+    /// The zone as it is answered.
+    source: Arc<Zone>,
+    /// The zone as it is transferred: every steered name with the answer that it had when the
+    /// serial came.
     version: Arc<Zone>,
+    steered: BTreeSet<Name>,
     serial: u32,
     /// About how many octets the newest version takes.
     octets: usize,
@@ -29,9 +36,11 @@ pub(super) struct History {
 impl History {
     /// A zone that is seen for the first time; none while its content is not known.
     pub(super) fn new(zone: &Arc<Zone>) -> Option<History> {
-        let (version, serial) = (Arc::clone(zone), serial(zone)?);
-        let octets = content(Arc::clone(zone)).map(|set| octets(&set)).sum();
-        Some(History { version, serial, octets, steps: VecDeque::new(), steps_octets: 0 })
+        let (source, serial) = (Arc::clone(zone), serial(zone)?);
+        let steered: BTreeSet<Name> = zone.steered_names().cloned().collect();
+        let version = flattened(zone, &steered);
+        let octets = content(Arc::clone(&version)).map(|set| octets(&set)).sum();
+        Some(History { source, version, steered, serial, octets, steps: VecDeque::new(), steps_octets: 0 })
     }
 
     pub(super) fn version(&self) -> &Arc<Zone> {
@@ -47,23 +56,42 @@ impl History {
     /// Content that differs under the same serial waits for the next one: whoever has this serial
     /// has the content that first came with it, and the next step must start from that.
     pub(super) fn advance(&mut self, zone: &Arc<Zone>) -> bool {
-        let Some(next) = serial(zone).filter(|_| !Arc::ptr_eq(zone, &self.version)) else { return false };
-        let Some(step) = Step::between(&self.version, zone) else { return false };
-        if next == self.serial {
-            if step.is_empty() && step.from == step.to {
-                self.version = Arc::clone(zone);
-            }
+        let Some(next) = serial(zone).filter(|_| !Arc::ptr_eq(zone, &self.source)) else { return false };
+        let steered = self.steered_in(zone);
+        let version = flattened(zone, &steered);
+        let Some(step) = Step::between(&self.version, &version) else { return false };
+        if next == self.serial && !step.is_idle() {
             return false;
         }
+        let moved = next != self.serial;
+        if moved {
+            self.take(step, is_later(next, self.serial));
+        }
+        (self.source, self.version, self.steered) = (Arc::clone(zone), version, steered);
+        self.serial = next;
+        self.bound();
+        moved
+    }
+
+    /// The steered names of the next version.
+    fn steered_in(&self, zone: &Zone) -> BTreeSet<Name> {
+        let mut steered = self.steered.clone();
+        for name in self.source.changed_names(zone) {
+            match zone.is_steered_at(name.key()) {
+                true => steered.insert(name),
+                false => steered.remove(&name),
+            };
+        }
+        steered
+    }
+
+    fn take(&mut self, step: Step, is_forward: bool) {
         self.octets = self.octets.saturating_add_signed(step.growth());
-        match is_later(next, self.serial) {
+        match is_forward {
             true => self.push(step),
             // A serial that went back starts anew: no step leads there.
             false => self.forget_steps(),
         }
-        (self.version, self.serial) = (Arc::clone(zone), next);
-        self.bound();
-        true
     }
 
     fn push(&mut self, step: Step) {
@@ -95,6 +123,16 @@ impl History {
 
 fn serial_of(step: &Step) -> Option<u32> {
     step.from.data.first()?.as_soa().map(|soa| soa.serial)
+}
+
+/// A zone whose steered names have their present answers.
+fn flattened(zone: &Arc<Zone>, steered: &BTreeSet<Name>) -> Arc<Zone> {
+    if steered.is_empty() {
+        return Arc::clone(zone);
+    }
+    let mut flat = Zone::clone(zone);
+    steered.iter().for_each(|name| flat.flatten(name));
+    Arc::new(flat)
 }
 
 /// Whether one serial comes after another (RFC 1982).

@@ -2,7 +2,7 @@
 //! sends, and sends again while nobody answers.
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dns::{Name, RecordSet, Rtype};
@@ -68,11 +68,12 @@ impl Notice {
     }
 }
 
-/// Tells a secondary until it answers, five times at most; says whether it did.
-pub async fn notify(notice: &Notice, to: SocketAddr, archive: &Archive) -> bool {
+/// Tells a secondary until it answers, five times at most; says whether it did. Secondaries know us
+/// by our address, so the message leaves from `from` where that can be.
+pub async fn notify(notice: &Notice, from: Option<IpAddr>, to: SocketAddr, archive: &Archive) -> bool {
     for wait in WAITS {
         archive.count(TransferEvent::NotifySent);
-        match attempt(notice, to, Duration::from_secs(wait)).await {
+        match attempt(notice, from, to, Duration::from_secs(wait)).await {
             Ok(Some(0)) => {
                 archive.count(TransferEvent::NotifyAnswered);
                 return true;
@@ -95,9 +96,13 @@ pub async fn notify(notice: &Notice, to: SocketAddr, archive: &Archive) -> bool 
 }
 
 /// Sends once and waits; gives the code of the answer, where one came.
-async fn attempt(notice: &Notice, to: SocketAddr, wait: Duration) -> io::Result<Option<u8>> {
-    let any = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let socket = UdpSocket::bind(SocketAddr::new(any, 0)).await?;
+async fn attempt(
+    notice: &Notice,
+    from: Option<IpAddr>,
+    to: SocketAddr,
+    wait: Duration,
+) -> io::Result<Option<u8>> {
+    let socket = UdpSocket::bind(SocketAddr::new(source(from, to), 0)).await?;
     socket.connect(to).await?;
     let id = random_id();
     let (message, signer) = notice.message(id, seconds());
@@ -118,6 +123,12 @@ async fn attempt(notice: &Notice, to: SocketAddr, wait: Duration) -> io::Result<
             return Ok(Some(code));
         }
     }
+}
+
+/// An address to send from; which one is left to the kernel where ours is of another family.
+fn source(from: Option<IpAddr>, to: SocketAddr) -> IpAddr {
+    let any = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    from.filter(|from| from.is_ipv4() == to.is_ipv4()).unwrap_or(any)
 }
 
 fn random_id() -> [u8; 2] {

@@ -41,8 +41,8 @@ impl Step {
     }
 
     /// Whether both versions have the same records.
-    pub(super) fn is_empty(&self) -> bool {
-        self.removed.is_empty() && self.added.is_empty()
+    pub(super) fn is_idle(&self) -> bool {
+        self.removed.is_empty() && self.added.is_empty() && self.from == self.to
     }
 
     /// About how many octets it takes in messages.

@@ -134,6 +134,11 @@ impl Signer {
         Signer { key, last: None, is_first: true }
     }
 
+    #[cfg(test)]
+    pub(super) fn with_key(self, key: TsigKey) -> Signer {
+        Signer { key, ..self }
+    }
+
     /// How many octets a signature takes.
     pub(super) fn length(&self) -> usize {
         let algorithm = self.key.0.algorithm.wire_name().len();
@@ -296,4 +301,14 @@ pub(super) fn count_additional(message: &mut [u8], change: i16) {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+
+    #[test]
+    fn a_key_is_never_printed() {
+        let key = TsigKey::new("key".parse().unwrap(), TsigAlgorithm::HmacSha256, b"sesame");
+        let text = format!("{key:?} {:?}", Signer::new(key.clone()));
+        assert!(text.contains("key") && !text.contains("sesame") && !text.contains("115, 101"), "{text}");
+    }
+}

@@ -11,5 +11,6 @@ mod model;
 mod properties;
 mod scenario;
 mod streams;
+mod transfers;
 mod wire;
 mod world;
