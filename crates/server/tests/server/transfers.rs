@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use dns::{Name, Rtype};
 use domain::base::Message as Octets;
-use domain::base::iana::{Class, TsigRcode};
+use domain::base::iana::Class;
 use domain::base::message_builder::{AdditionalBuilder, MessageBuilder};
 use domain::rdata::tsig::Time48;
-use domain::tsig::{Algorithm, ClientSequence, ClientTransaction, Key, ValidationError};
+use domain::tsig::{Algorithm, ClientSequence, ClientTransaction, Key};
 use proptest::prelude::*;
 use server::transfer::{
     Attended, Catalog, Door, TransferEvent, TransferSettings, TsigAlgorithm, TsigKey, attend,
@@ -402,18 +402,17 @@ fn a_signature_that_does_not_hold_is_told_why() {
         let transaction = ClientTransaction::request(key, &mut query, at(time)).unwrap();
         let answers = primary.send(&query.finish(), "192.0.2.9", Transport::Tcp);
         assert_eq!(show(&answers[0])[0], "NotAuth");
-        transaction.answer(&mut Octets::from_octets(answers[0].clone()).unwrap(), at(time)).unwrap_err()
+        format!("{:?}", transaction.answer(&mut Octets::from_octets(answers[0].clone()).unwrap(), at(time)).unwrap_err())
     };
     let stranger = their_key("stranger.", Algorithm::Sha256, SECRET);
-    assert_eq!(answer(&stranger, NOW), ValidationError::ServerBadKey);
+    assert_eq!(answer(&stranger, NOW), "ServerBadKey");
     let other_algorithm = their_key("one.", Algorithm::Sha512, SECRET);
-    assert_eq!(answer(&other_algorithm, NOW), ValidationError::ServerBadKey);
+    assert_eq!(answer(&other_algorithm, NOW), "ServerBadKey");
     let impostor = their_key("one.", Algorithm::Sha256, b"another secret altogether");
-    assert_eq!(answer(&impostor, NOW), ValidationError::ServerBadSig);
+    assert_eq!(answer(&impostor, NOW), "ServerBadSig");
     let late = answer(&their_key("one.", Algorithm::Sha256, SECRET), NOW - 301);
-    assert!(matches!(late, ValidationError::ServerBadTime { .. }), "{late:?}");
+    assert!(late.starts_with("ServerBadTime"), "{late}");
     assert_eq!(primary.count(TransferEvent::BadSignature), 4);
-    assert_eq!(TsigRcode::BADTIME.to_int(), 18);
 }
 
 #[test]
