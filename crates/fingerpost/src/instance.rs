@@ -16,8 +16,8 @@ pub mod keeper;
 pub mod listeners;
 pub mod ports;
 pub mod saved;
-pub mod signing;
 pub mod serving;
+pub mod signing;
 pub mod transfers;
 
 use std::collections::BTreeMap;

@@ -203,24 +203,23 @@ impl Service {
         let (sight, identity) = (table.sight(self.endpoint, client), &*self.identity);
         let (keepalive, now, draw) = (self.keepalive, seconds(), draw());
         let around = Circumstances { sight, client, transport, identity, keepalive, now, draw };
-        let attended = self.attend_in(&table, query, around, out);
+        let attended = self.attend_with(&table, query, around, out);
         if matches!(attended, Attended::Silent) {
             self.counters.dropped();
         }
         attended
     }
 
-    /// Answers one message from a table: to those who sign or transfer as they need it, else plainly.
-    fn attend_in(
+    /// Answers one message by one version of the table.
+    fn attend_with(
         &self,
         table: &ViewTable,
         query: &[u8],
         around: Circumstances<'_>,
         out: &mut Vec<u8>,
     ) -> Attended {
-        let (archive, endpoint) = (self.views.archive(), self.endpoint);
-        let door = Door { table, archive, endpoint, now: u64::from(around.now) };
-        match transfer::attend(query, door, around, out) {
+        let (archive, endpoint, now) = (self.views.archive(), self.endpoint, u64::from(around.now));
+        match transfer::attend(query, Door { table, archive, endpoint, now }, around, out) {
             Attended::Plain => respond(query, around, out).map_or(Attended::Silent, Attended::Replied),
             attended => attended,
         }

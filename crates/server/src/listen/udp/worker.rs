@@ -164,19 +164,13 @@ impl Worker {
                 answered
             }
             None => {
-                let reply = self.respond(query.octets(), moment.table, around)?;
+                let attended = self.service.attend_with(moment.table, query.octets(), around, &mut self.slow);
+                // Datagrams carry no streams.
+                let Attended::Replied(reply) = attended else { return None };
                 (self.copy(out)?, reply)
             }
         };
         self.limited(query, around, moment, length, reply, out)
-    }
-
-    /// Answers on the slow path; a transfer that needs a stream is not for datagrams.
-    fn respond(&mut self, query: &[u8], table: &ViewTable, around: Circumstances<'_>) -> Option<Reply> {
-        match self.service.attend_in(table, query, around, &mut self.slow) {
-            Attended::Replied(reply) => Some(reply),
-            Attended::Plain | Attended::Silent | Attended::Streaming(_) => None,
-        }
     }
 
     /// What is sent of a response in the end.
