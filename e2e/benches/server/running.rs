@@ -1,0 +1,129 @@
+//! A server that has been started for the bench, on a core that it shares with no load.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use e2e::{Process, own_address};
+use tempfile::TempDir;
+
+use crate::rows::{Question, Row};
+
+/// The core of all servers; they are loaded one at a time.
+const SERVER_CORE: usize = 1;
+/// The core of the load.
+pub(crate) const LOAD_CORE: usize = 0;
+/// How many answers of a row are looked at before it is measured.
+const CHECKED: usize = 200;
+/// How often a question is asked before its answer must be right: health checks need a moment.
+const ATTEMPTS: usize = 100;
+
+/// A running server; it is killed when the value goes.
+pub(crate) struct Running {
+    /// What the table calls it.
+    pub(crate) name: &'static str,
+    /// Where it answers.
+    pub(crate) address: SocketAddr,
+    /// The rows that it can do.
+    pub(crate) rows: &'static [Row],
+    process: Process,
+    // Held so that the files stay for as long as the process needs them.
+    _folder: Option<TempDir>,
+}
+
+/// An address for one more server.
+pub(crate) fn address() -> SocketAddr {
+    SocketAddr::new(own_address(), 5300)
+}
+
+/// A command that runs on the servers' core.
+pub(crate) fn on_own_core(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new("taskset");
+    command.args(["--cpu-list", &SERVER_CORE.to_string()]).arg(program);
+    command
+}
+
+/// This program again, as something else.
+pub(crate) fn own_program(what: &str) -> Result<Command> {
+    let mut command = on_own_core(std::env::current_exe().context("cannot tell where this program is")?);
+    command.arg(what);
+    Ok(command)
+}
+
+impl Running {
+    /// Starts a server.
+    pub(crate) fn start(
+        name: &'static str,
+        address: SocketAddr,
+        rows: &'static [Row],
+        command: &Command,
+        folder: Option<TempDir>,
+    ) -> Result<Running> {
+        let process = Process::start(name, command)?;
+        Ok(Running { name, address, rows, process, _folder: folder })
+    }
+
+    /// Waits for the first reply of any kind.
+    pub(crate) fn wait(&mut self) -> Result<()> {
+        let address = self.address;
+        let questions = Row::Static.questions();
+        self.process.wait_until("the first answer", || exchange(address, &questions[0].query).is_ok())
+    }
+
+    /// Its process ids, those of its children included.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        let mut all = vec![self.process.id()];
+        let mut at = 0;
+        while at < all.len() {
+            let path = format!("/proc/{id}/task/{id}/children", id = all[at]);
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            all.extend(text.split_whitespace().filter_map(|id| id.parse::<u32>().ok()));
+            at += 1;
+        }
+        all
+    }
+
+    /// Everything that it has printed.
+    pub(crate) fn output(&self) -> String {
+        self.process.output()
+    }
+
+    /// Fails unless it answers the row's questions rightly.
+    pub(crate) fn check(&self, questions: &[Question]) -> Result<()> {
+        for question in &questions[..CHECKED] {
+            self.ask(question).with_context(|| format!("{} said:\n{}", self.name, self.output()))?;
+        }
+        Ok(())
+    }
+
+    fn ask(&self, question: &Question) -> Result<()> {
+        let mut last = Ok(());
+        for _ in 0..ATTEMPTS {
+            last = exchange(self.address, &question.query).and_then(|answer| question.check(&answer));
+            if last.is_ok() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        last
+    }
+}
+
+/// Sends a query and waits for its answer.
+pub(crate) fn exchange(server: SocketAddr, query: &[u8]) -> Result<Vec<u8>> {
+    let socket = UdpSocket::bind("127.0.0.1:0")?;
+    socket.set_read_timeout(Some(Duration::from_millis(500)))?;
+    socket.connect(server)?;
+    socket.send(query)?;
+    let mut answer = vec![0; 4096];
+    let length = socket.recv(&mut answer).context("no answer")?;
+    answer.truncate(length);
+    Ok(answer)
+}
+
+/// Writes a file of a server's own.
+pub(crate) fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) -> Result<()> {
+    std::fs::write(folder.join(name), text).with_context(|| format!("cannot write {name}"))
+}
