@@ -12,7 +12,7 @@ pub(crate) const NAME: &str = "floor";
 
 /// Starts it with answers of this length.
 pub(crate) fn start(length: usize) -> Result<Running> {
-    let listen = running::address();
+    let listen = running::address()?;
     let mut command = own_program(ARGUMENT)?;
     command.args([listen.to_string(), length.to_string()]);
     Running::start(NAME, listen, &Row::ALL, &command, None)

@@ -20,7 +20,7 @@ const UP: ProbeId = ProbeId(2);
 
 /// Starts it.
 pub(crate) fn start() -> Result<Running> {
-    let listen = running::address();
+    let listen = running::address()?;
     let mut command = own_program(ARGUMENT)?;
     command.arg(listen.to_string());
     Running::start("ours", listen, &Row::ALL, &command, None)

@@ -1,12 +1,12 @@
 //! A server that has been started for the bench, on a core that it shares with no load.
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use e2e::{Process, own_address};
+use anyhow::{Context, Result, bail};
+use e2e::Process;
 use tempfile::TempDir;
 
 use crate::rows::{Question, Row};
@@ -33,9 +33,17 @@ pub(crate) struct Running {
     _folder: Option<TempDir>,
 }
 
-/// An address for one more server.
-pub(crate) fn address() -> SocketAddr {
-    SocketAddr::new(own_address(), 5300)
+/// A port for one more server: free for both transports a moment ago.
+///
+/// All are on 127.0.0.1, because BIND listens on addresses of interfaces only.
+pub(crate) fn address() -> Result<SocketAddr> {
+    for _ in 0..100 {
+        let address = UdpSocket::bind("127.0.0.1:0")?.local_addr()?;
+        if TcpListener::bind(address).is_ok() {
+            return Ok(address);
+        }
+    }
+    bail!("no port is free for both transports")
 }
 
 /// A command that runs on the servers' core.

@@ -20,7 +20,7 @@ pub(crate) fn start() -> Result<Running> {
 /// Starts it with this static zone.
 pub(crate) fn start_with(zone: &str) -> Result<Running> {
     hint(Path::new(PROGRAM), "bind9")?;
-    let (folder, listen) = (folder()?, running::address());
+    let (folder, listen) = (folder()?, running::address()?);
     let (path, address, port) = (folder.path().display(), listen.ip(), listen.port());
     let configuration = format!(
         "options {{ directory \"{path}\"; listen-on port {port} {{ {address}; }}; listen-on-v6 {{ none; }}; \

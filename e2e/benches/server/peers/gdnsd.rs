@@ -22,7 +22,7 @@ pub(crate) fn start() -> Result<Running> {
 /// Starts it with this static zone, and the steered ones where wanted.
 pub(crate) fn start_with(zone: &str, is_steered: bool) -> Result<Running> {
     hint(Path::new(PROGRAM), "gdnsd")?;
-    let (folder, listen) = (folder()?, running::address());
+    let (folder, listen) = (folder()?, running::address()?);
     for part in ["run", "state", "zones", "geoip"] {
         std::fs::create_dir(folder.path().join(part))?;
     }

@@ -23,7 +23,7 @@ pub(crate) fn start() -> Result<Running> {
 /// Starts it with this static zone, and the steered ones where wanted.
 pub(crate) fn start_with(zone: &str, is_steered: bool) -> Result<Running> {
     hint(Path::new(PROGRAM), "knot")?;
-    let (folder, listen) = (folder()?, running::address());
+    let (folder, listen) = (folder()?, running::address()?);
     write(folder.path(), "static.zone", zone)?;
     let mut configuration = server(folder.path(), listen);
     if is_steered {

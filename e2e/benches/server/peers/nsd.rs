@@ -20,7 +20,7 @@ pub(crate) fn start() -> Result<Running> {
 /// Starts it with this static zone.
 pub(crate) fn start_with(zone: &str) -> Result<Running> {
     hint(Path::new(PROGRAM), "nsd")?;
-    let (folder, listen) = (folder()?, running::address());
+    let (folder, listen) = (folder()?, running::address()?);
     let (path, address, port) = (folder.path().display(), listen.ip(), listen.port());
     let configuration = format!(
         "server:\n  server-count: 1\n  ip-address: {address}@{port}\n  username: \"\"\n  zonesdir: \"{path}\"\n  \

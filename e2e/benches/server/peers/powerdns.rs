@@ -18,7 +18,7 @@ const ROWS: [Row; 5] = [Row::Static, Row::Nxdomain, Row::Weighted, Row::Geo, Row
 /// Starts it with the zones of all rows; health checks ask this port of the addresses.
 pub(crate) fn start(health_port: u16) -> Result<Running> {
     hint(Path::new(PROGRAM), "pdns-server pdns-backend-bind pdns-backend-geoip")?;
-    let (folder, listen) = (folder()?, running::address());
+    let (folder, listen) = (folder()?, running::address()?);
     write(folder.path(), "static.zone", zones::fixed())?;
     write(folder.path(), "weighted.zone", zones::steered(Row::Weighted, weighted))?;
     write(folder.path(), "geo.zone", zones::steered(Row::Geo, geo))?;
