@@ -134,6 +134,17 @@ impl PackedZone {
         self.nodes_at(position)
     }
 
+    /// The names with data before the one with this [`Name::key`], the nearest first.
+    pub fn nodes_before(&self, key: &[u8]) -> impl Iterator<Item = PackedNode<'_>> {
+        let position = match self.below_origin(key) {
+            Some(below) => self.position(below),
+            None if key < self.origin.key() => 0,
+            None => self.places.len(),
+        };
+        let places = self.places.get(..position).unwrap_or_default();
+        places.iter().rev().filter_map(|place| self.node(*place))
+    }
+
     /// The names with data in canonical order.
     pub fn nodes(&self) -> impl Iterator<Item = PackedNode<'_>> {
         self.nodes_at(0)

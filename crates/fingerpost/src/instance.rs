@@ -9,6 +9,7 @@
 //! Planning that panics costs nothing that is served: the last answers stay, and the next reading
 //! plans everything anew.
 
+pub mod geo;
 pub mod journal;
 pub mod keeper;
 pub mod listeners;
@@ -24,13 +25,15 @@ use std::time::Instant;
 
 use backends::embedded;
 use jiff::Timestamp;
-use planner::{Change, Delta, Planner};
+use planner::{Change, Delta, Planner, ViewInfo};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use server::steering::Health;
 use server::{Endpoint, EndpointId, Views, Zones};
 
 use crate::deliveries::Counts;
 use crate::explanation::{Explanation, Question, QuestionError, explain};
 use crate::source::SourceProblem;
+use geo::Geos;
 use listeners::Counted;
 
 /// What the planning loop writes and HTTP reads.
@@ -40,6 +43,10 @@ pub struct Instance {
     planner: RwLock<Planner>,
     /// What is served.
     pub views: Views,
+    /// Where clients are.
+    pub geos: Geos,
+    /// How the targets of steered names fare.
+    pub health: Health,
     ready: AtomicBool,
     facts: Mutex<Facts>,
     /// How long planning took, in seconds.
@@ -82,6 +89,8 @@ impl Instance {
             planner: RwLock::new(make()),
             make: Maker(Box::new(make)),
             views: Views::new(),
+            geos: Geos::default(),
+            health: Health::new(),
             ready: AtomicBool::new(false),
             facts: Mutex::new(Facts::default()),
             plan_seconds: Histogram::new(exponential_buckets(0.0001, 4.0, 10)),
@@ -146,7 +155,12 @@ impl Instance {
         guarded(|| {
             self.views.publish(|table| {
                 for view in planner.views() {
-                    let zones = table.views.entry(view.name.clone()).or_default();
+                    let geo = self.geos.of(&view);
+                    let fresh = || Zones::steered_by(geo.clone(), self.health.clone());
+                    let zones = table.views.entry(view.name.clone()).or_insert_with(fresh);
+                    if !zones.geo().is(&geo) {
+                        zones.set_geo(geo);
+                    }
                     embedded::update(&planner, &view, delta, zones);
                 }
                 table.endpoints = endpoints;
@@ -156,7 +170,7 @@ impl Instance {
 
     /// Serves the whole plan and nothing else, by one swap.
     pub fn publish_all(&self, endpoints: BTreeMap<EndpointId, Endpoint>) -> Result<(), PlanningPanic> {
-        let views = guarded(|| zones(&self.planner()))?;
+        let views = guarded(|| self.zones(&self.planner()))?;
         self.views.publish(|table| {
             table.views = views;
             table.endpoints = endpoints;
@@ -165,18 +179,50 @@ impl Instance {
         Ok(())
     }
 
+    /// Looks whether a database of places has changed, and steers by it if so.
+    pub fn refresh_geo(&self) -> Result<(), PlanningPanic> {
+        let moved = |view: &ViewInfo| {
+            let geo = self.geos.of(view);
+            let served = self.views.load().views.get(&view.name).is_some_and(|zones| !zones.geo().is(&geo));
+            served.then(|| (view.name.clone(), geo))
+        };
+        guarded(|| {
+            let moved: Vec<_> = self.planner().views().iter().filter_map(moved).collect();
+            if moved.is_empty() {
+                return;
+            }
+            self.views.publish(|table| {
+                for (view, geo) in moved {
+                    table.views.entry(view).and_modify(|zones| zones.set_geo(geo));
+                }
+            });
+        })
+    }
+
     /// Explains a name as it is served now.
     pub fn explain(&self, question: &Question) -> Result<Explanation, QuestionError> {
         let (table, planner) = (self.views.load(), self.planner());
         // The operator serves nothing itself: what the servers answer is worked out when it is asked for.
-        let worked_out = if table.views.is_empty() { zones(&planner) } else { BTreeMap::new() };
+        let worked_out = if table.views.is_empty() { self.zones(&planner) } else { BTreeMap::new() };
         explain(&planner, |view| table.views.get(view).or_else(|| worked_out.get(view)), question)
+    }
+
+    fn zones(&self, planner: &Planner) -> BTreeMap<String, Zones> {
+        zones_with(planner, &self.geos, &self.health)
     }
 }
 
-/// The zones of every view of a plan.
+/// The zones of every view of a plan, of whose targets nothing is known.
 pub fn zones(planner: &Planner) -> BTreeMap<String, Zones> {
-    planner.views().into_iter().map(|view| (view.name.clone(), embedded::zones(planner, &view))).collect()
+    zones_with(planner, &Geos::default(), &Health::new())
+}
+
+fn zones_with(planner: &Planner, geos: &Geos, health: &Health) -> BTreeMap<String, Zones> {
+    let of_view = |view: ViewInfo| {
+        let empty = Zones::steered_by(geos.of(&view), health.clone());
+        (view.name.clone(), embedded::fill(planner, &view, empty))
+    };
+    planner.views().into_iter().map(of_view).collect()
 }
 
 /// Does work on a plan; a panic in it is an error, and nothing more.

@@ -129,7 +129,7 @@ impl Nameserver {
                         return Ok(anyhow::anyhow!("the watches have ended"));
                     }
                 }
-                () = tokio::time::sleep(RETRY), if self.unbound => self.listen_again().await,
+                () = tokio::time::sleep(RETRY) => self.look_again().await?,
             }
             heard.into_iter().for_each(|one| take(one, &mut changes));
             self.report_state();
@@ -203,6 +203,15 @@ impl Nameserver {
             return Err(troubles.remove(0));
         }
         self.note_unbound(&troubles);
+        Ok(())
+    }
+
+    /// Tries again what failed, and looks at what nobody tells us of.
+    async fn look_again(&mut self) -> Result<()> {
+        self.instance.refresh_geo()?;
+        if self.unbound {
+            self.listen_again().await;
+        }
         Ok(())
     }
 

@@ -263,6 +263,9 @@ impl Up {
     async fn take_again(&mut self) {
         self.look_at_secret_files();
         self.save_remembered();
+        if let Err(error) = self.instance.refresh_geo() {
+            self.notices.trouble(&error.to_string());
+        }
         if self.unbound || self.distrusted {
             self.take_changes(Vec::new()).await;
         }

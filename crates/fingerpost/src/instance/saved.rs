@@ -33,7 +33,7 @@ pub fn saved(table: &ViewTable, views: &[ViewInfo]) -> SavedZones {
 }
 
 fn key(view: &ViewInfo) -> Option<String> {
-    let ViewInfo { place, name, listen, clients, numbered } = view.clone();
+    let ViewInfo { place, name, listen, clients, numbered, .. } = view.clone();
     serde_json::to_string(&SavedView { name, is_default: place.is_none(), numbered, listen, clients }).ok()
 }
 
@@ -73,7 +73,8 @@ fn view(key: &str) -> Option<ViewInfo> {
     // Which kind of place it was does not matter for where it answers.
     let place = (!saved.is_default).then(|| Place::Region(saved.name.as_str().into()));
     let SavedView { name, numbered, listen, clients, .. } = saved;
-    Some(ViewInfo { place, name, listen, clients, numbered })
+    // Kept zones are not steered, so nobody asks where clients are.
+    Some(ViewInfo { place, name, listen, clients, numbered, geo: None })
 }
 
 fn unpacked(blobs: &[Vec<u8>]) -> Zones {
@@ -90,6 +91,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
     use dns::{Name, Rdata, RecordSet, Rtype};
+    use server::steering::Asker;
     use server::{Rcode, lookup};
 
     fn set(name: &str, rtype: Rtype, data: &str) -> RecordSet {
@@ -107,7 +109,7 @@ mod tests {
         zones.apply(ZoneUpdate::PutNode { origin, name: www.clone(), sets });
         let unknown = Name::parse("example.net").unwrap();
         zones.apply(ZoneUpdate::Unavailable { origin: unknown, reason: "broken".to_owned() });
-        let before = lookup(&zones, &www, Rtype::A);
+        let before = lookup(&zones, &www, Rtype::A, &Asker::NOBODY);
         let table = ViewTable { views: [("weu".to_owned(), zones)].into(), ..ViewTable::default() };
         let view = ViewInfo {
             place: Some(Place::Region("weu".into())),
@@ -115,10 +117,11 @@ mod tests {
             listen: Vec::new(),
             clients: vec!["10.0.0.0/8".to_owned()],
             numbered: false,
+            geo: None,
         };
         let (views, zones) = restored(saved(&table, std::slice::from_ref(&view)));
         assert_eq!(views, [view]);
-        assert_eq!(lookup(&zones["weu"], &www, Rtype::A), before);
+        assert_eq!(lookup(&zones["weu"], &www, Rtype::A, &Asker::NOBODY), before);
         assert_eq!(before.rcode, Rcode::NoError);
         assert_eq!(zones["weu"].origins().count(), 1, "a zone without content is not kept");
     }

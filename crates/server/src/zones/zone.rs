@@ -7,13 +7,48 @@ use std::sync::Arc;
 use dns::{Name, PackedZone, RecordSet, Rtype};
 use imbl::OrdMap;
 
+use super::Steer;
+use crate::dnssec::{Signing, is_made_by_signing};
+use crate::steering::{Compiled, present};
+
 /// A zone: its apex, its SOA and what its names have.
 #[derive(Clone, Debug)]
 pub struct Zone {
     origin: Name,
     pub(crate) content: Content,
     /// What overrides the base, by name; an empty list hides the base at that name.
-    nodes: OrdMap<Name, Arc<[RecordSet]>>,
+    pub(super) nodes: OrdMap<Name, Arc<Node>>,
+    /// How answers are signed, where they are.
+    pub(crate) signing: Option<Arc<Signing>>,
+}
+
+/// What a name has, and how its steered sets are chosen from.
+#[derive(Debug)]
+pub(super) struct Node {
+    sets: Box<[RecordSet]>,
+    steering: Box<[(Rtype, Arc<Compiled>)]>,
+}
+
+impl Node {
+    fn new(sets: Box<[RecordSet]>, steer: &Steer) -> Node {
+        let compiled = |set: &RecordSet| {
+            Compiled::of(set, &steer.geo, &steer.health).map(|compiled| (set.rtype, Arc::new(compiled)))
+        };
+        let steering = sets.iter().filter_map(compiled).collect();
+        Node { sets, steering }
+    }
+
+    fn steering(&self, rtype: Rtype) -> Option<&Arc<Compiled>> {
+        self.steering.iter().find(|(of, _)| *of == rtype).map(|(_, compiled)| compiled)
+    }
+
+    /// The sets, the steered ones as they are given to those who cannot be steered.
+    fn present_sets(&self) -> impl Iterator<Item = RecordSet> {
+        self.sets.iter().map(|set| match self.steering(set.rtype) {
+            Some(compiled) => present(set, compiled),
+            None => RecordSet { steering: None, ..set.clone() },
+        })
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -38,7 +73,7 @@ pub(crate) enum Found<'a> {
 impl Zone {
     pub(crate) fn new(origin: Name) -> Zone {
         let content = Content::Unavailable { reason: "the zone has no SOA yet".to_owned() };
-        Zone { origin, content, nodes: OrdMap::new() }
+        Zone { origin, content, nodes: OrdMap::new(), signing: None }
     }
 
     /// The name of the apex.
@@ -62,17 +97,40 @@ impl Zone {
         }
     }
 
-    /// Every record set as it is answered, the SOA first and the others in no promised order.
+    /// Every record set, a steered one whole, the SOA first and the others in no promised order.
     pub fn sets(&self) -> impl Iterator<Item = RecordSet> {
-        let own = self.nodes.values().flat_map(|sets| sets.iter().cloned());
+        self.sets_with(self.nodes.values().flat_map(|node| node.sets.iter().cloned()))
+    }
+
+    /// Every record set as those have it who cannot be steered, with their present answers: for
+    /// transfers and exports.
+    pub fn present_sets(&self) -> impl Iterator<Item = RecordSet> {
+        self.sets_with(self.nodes.values().flat_map(|node| node.present_sets()))
+    }
+
+    fn sets_with(&self, own: impl Iterator<Item = RecordSet>) -> impl Iterator<Item = RecordSet> {
         let base = self.base().into_iter().flat_map(|base| base.iter());
         let shown = base.filter(|set| set.rtype != Rtype::SOA && !self.nodes.contains_key(&set.name));
         self.soa().cloned().into_iter().chain(own).chain(shown)
     }
 
-    pub(crate) fn put(&mut self, name: Name, mut sets: Vec<RecordSet>) {
+    pub(crate) fn put(&mut self, name: Name, mut sets: Vec<RecordSet>, steer: &Steer) {
         sets.retain(|set| set.rtype != Rtype::SOA);
-        self.nodes.insert(name, sets.into());
+        self.nodes.insert(name, Arc::new(Node::new(sets.into(), steer)));
+    }
+
+    /// Whether any set is steered.
+    pub(super) fn is_steered(&self) -> bool {
+        self.nodes.values().any(|node| !node.steering.is_empty())
+    }
+
+    /// Steers every steered set anew.
+    pub(super) fn steer(&mut self, steer: &Steer) {
+        let steered = self.nodes.iter().filter(|(_, node)| !node.steering.is_empty());
+        let anew: Vec<(Name, Arc<Node>)> = steered
+            .map(|(name, node)| (name.clone(), Arc::new(Node::new(node.sets.clone(), steer))))
+            .collect();
+        self.nodes.extend(anew);
     }
 
     pub(crate) fn remove(&mut self, name: &Name) {
@@ -89,26 +147,52 @@ impl Zone {
 
     /// All that the name with this key has itself, the SOA of the apex not among it.
     pub fn sets_at(&self, key: &[u8]) -> Cow<'_, [RecordSet]> {
+        let sets = self.unsigned_sets_at(key);
+        match &self.signing {
+            Some(signing) => signing.own_sets(key, sets),
+            None => sets,
+        }
+    }
+
+    /// How answers are signed, where they are.
+    pub fn signing(&self) -> Option<&Arc<Signing>> {
+        self.signing.as_ref()
+    }
+
+    fn unsigned_sets_at(&self, key: &[u8]) -> Cow<'_, [RecordSet]> {
         if let Some(node) = self.nodes.get(key) {
-            return Cow::Borrowed(node);
+            return Cow::Borrowed(&node.sets);
         }
         let mut sets = self.base().map(|base| base.sets_at(key)).unwrap_or_default();
         sets.retain(|set| set.rtype != Rtype::SOA);
         Cow::Owned(sets)
     }
 
+    /// How the set of a type at the name with this key is chosen from; none where it is not steered.
+    pub fn steering_at(&self, key: &[u8], rtype: Rtype) -> Option<&Arc<Compiled>> {
+        self.nodes.get(key)?.steering(rtype)
+    }
+
     /// Whether anything lies below the name, so that it exists even with nothing of its own
     /// (RFC 4592 section 2.2.2).
     fn has_below(&self, key: &[u8]) -> bool {
-        any_in(&self.nodes, key, |node| !node.is_empty())
+        any_in(&self.nodes, key, |node| node.sets.iter().any(|set| self.counts(set.rtype)))
             || self.base().is_some_and(|base| self.shows_below(base, key))
     }
 
     /// Whether the base has a name below that no node hides.
     fn shows_below(&self, base: &PackedZone, key: &[u8]) -> bool {
-        let names = base.nodes_from(key).map(|node| node.name());
-        let mut below = names.take_while(|name| name.key().starts_with(key));
-        below.any(|name| !self.nodes.contains_key(&name))
+        let nodes = base.nodes_from(key).map(|node| (node.name(), node));
+        let mut below = nodes.take_while(|(name, _)| name.key().starts_with(key));
+        below.any(|(name, node)| {
+            !self.nodes.contains_key(&name) && node.sets().any(|set| self.counts(set.rtype))
+        })
+    }
+
+    /// Whether a set of this type makes its name exist: where we sign, what another signer left in
+    /// a zone file does not.
+    fn counts(&self, rtype: Rtype) -> bool {
+        self.signing.is_none() || !is_made_by_signing(rtype, false)
     }
 
     /// Goes from the apex towards a name in the zone, as RFC 1034 section 4.3.2 step 3 says, with
@@ -154,7 +238,7 @@ pub(crate) fn of_type(sets: &[RecordSet], rtype: Rtype) -> Option<&RecordSet> {
 }
 
 /// The keys from `origin` down to `name`, both included.
-fn keys_down<'a>(origin: &Name, name: &'a Name) -> impl Iterator<Item = &'a [u8]> {
+pub(super) fn keys_down<'a>(origin: &Name, name: &'a Name) -> impl Iterator<Item = &'a [u8]> {
     let (key, start) = (name.key(), origin.key().len());
     let ends = (start..key.len()).filter(|at| key[*at] == 0).map(|at| at + 1);
     std::iter::once(start).chain(ends).map(|end| &key[..end])
