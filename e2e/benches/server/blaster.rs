@@ -13,8 +13,10 @@ use crate::datagrams::{BATCH, Incoming, Outgoing, enlarge};
 
 /// How many queries may be without an answer; the default receive buffer of Linux holds about 256.
 const WINDOW: usize = 3 * BATCH;
-/// After so long an answer does not come any more.
-const PATIENCE: Duration = Duration::from_millis(20);
+/// After so long an answer does not come any more. A server may lose its core to others for a while.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The longest time that is spent on warming up.
+const WARMING: Duration = Duration::from_secs(5);
 
 /// A client of one server with one set of queries.
 pub(crate) struct Blaster {
@@ -60,6 +62,15 @@ impl Blaster {
         socket.connect(server)?;
         enlarge(&socket);
         Ok(Blaster { socket, outgoing: Outgoing::new(queries), incoming: Incoming::new(), next: 0, rcode })
+    }
+
+    /// Asks every query once, so that caches are warm before anything counts.
+    pub(crate) fn warm(&mut self) -> Result<()> {
+        let (start, mut sent) = (Instant::now(), 0);
+        while sent < self.outgoing.len() && start.elapsed() < WARMING {
+            sent += self.slice(Duration::from_millis(50))?.sent;
+        }
+        Ok(())
     }
 
     /// Loads the server for so long, and then waits for the last answers.

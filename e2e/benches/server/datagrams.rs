@@ -141,12 +141,12 @@ fn send(socket: &UdpSocket, messages: &mut [mmsghdr]) -> io::Result<usize> {
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// Puts the calling thread on one core.
-pub(crate) fn pin(core: usize) -> io::Result<()> {
+/// Puts the calling thread on these cores.
+pub(crate) fn pin(to: &[usize]) -> io::Result<()> {
     // SAFETY: a set of cores is plain bits, and the call only reads it.
     let result = unsafe {
         let mut cores: cpu_set_t = zeroed();
-        libc::CPU_SET(core, &mut cores);
+        to.iter().for_each(|core| libc::CPU_SET(*core, &mut cores));
         libc::sched_setaffinity(0, size_of::<cpu_set_t>(), &cores)
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

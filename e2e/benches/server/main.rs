@@ -30,7 +30,7 @@ use anyhow::{Context, Result};
 
 use crate::arguments::{Arguments, Task};
 use crate::measure::Measured;
-use crate::running::{LOAD_CORE, Running};
+use crate::running::{LOAD_CORE, Running, Work};
 
 fn main() -> Result<()> {
     match arguments::read(std::env::args().skip(1))? {
@@ -41,7 +41,7 @@ fn main() -> Result<()> {
 }
 
 fn bench(arguments: &Arguments) -> Result<()> {
-    datagrams::pin(LOAD_CORE).context("cannot take a core for the load")?;
+    datagrams::pin(&[LOAD_CORE]).context("cannot take a core for the load")?;
     let measured = rows(arguments)?;
     println!("\n{}\n{}\n{}", table::costs(&measured), table::ratios(&measured), table::loads(&measured));
     Ok(())
@@ -50,10 +50,13 @@ fn bench(arguments: &Arguments) -> Result<()> {
 /// Starts all servers and measures row after row.
 fn rows(arguments: &Arguments) -> Result<Vec<Measured>> {
     let health_port = health_page::start()?;
-    let mut servers = vec![ours::start()?, peers::gdnsd::start()?, peers::knot::start()?];
-    servers.extend([peers::nsd::start()?, peers::powerdns::start(health_port)?, peers::bind::start()?]);
+    let mut servers = vec![ours::start()?, peers::powerdns::start(health_port)?];
+    for start in peers::ALL {
+        servers.push(start(Work::Rows)?);
+    }
+    let first = &rows::Row::Static.questions()[0];
     for server in &mut servers {
-        server.wait()?;
+        server.wait_for(first)?;
     }
     let row = |row: &rows::Row| {
         let able: Vec<&Running> = servers.iter().filter(|server| server.rows.contains(row)).collect();

@@ -9,16 +9,18 @@ use anyhow::{Context, Result, ensure};
 
 use crate::blaster::{Blaster, Tally};
 use crate::echo_server;
-use crate::processor;
 use crate::progress::Progress;
 use crate::rows::{Question, Row};
 use crate::running::{Running, exchange};
 use crate::statistics::Estimate;
+use crate::{ours, processor};
 
 /// How long a server is loaded at a time.
 const SLICE: Duration = Duration::from_millis(80);
 /// The most answers that may be missing, as a share of the queries.
 const MOST_LOST: f64 = 0.001;
+/// What the table calls our unsigned answers beside the signed ones.
+pub(crate) const UNSIGNED: &str = "ours, unsigned";
 
 /// What one server showed in one row.
 pub(crate) struct Column {
@@ -50,9 +52,13 @@ impl Measured {
 
     /// What one server costs in terms of another, from the ratios within the rounds.
     pub(crate) fn ratio(&self, name: &str, to: &str) -> Option<Estimate> {
-        let (one, other) = (self.column(name)?, self.column(to)?);
-        Estimate::of(one.costs.iter().zip(&other.costs).map(|(one, other)| one / other).collect())
+        Estimate::of(ratios(self.column(name)?, self.column(to)?))
     }
+}
+
+/// What one costs in terms of the other, round by round.
+pub(crate) fn ratios(one: &Column, other: &Column) -> Vec<f64> {
+    one.costs.iter().zip(&other.costs).map(|(one, other)| one / other).collect()
 }
 
 /// Checks and measures a row.
@@ -63,24 +69,39 @@ pub(crate) fn measure(row: Row, servers: &[&Running], rounds: usize) -> Result<M
             .check(&questions)
             .with_context(|| format!("{}: {} answers wrongly", row.title(), server.name))?;
     }
-    let ours = servers.first().context("no server can do this row")?;
+    let ours = servers.iter().find(|server| server.name == ours::NAME).context("ours is not there")?;
     let length = exchange(ours.address, &questions[0].query)?.len();
     let mut floor = echo_server::start(length)?;
-    floor.wait()?;
-    let all = std::iter::once(&floor).chain(servers.iter().copied());
-    let mut loads = all.map(|server| Load::new(server, &questions, row)).collect::<Result<Vec<_>>>()?;
-    let progress = Progress::new(row.title(), rounds);
-    for round in 0..rounds {
-        progress.at(round);
-        for load in &mut loads {
-            load.slice()?;
-        }
+    floor.wait_for_echo(&questions[0])?;
+    // The floor sends the query back, in which the code is 0.
+    let mut loads = vec![Load::new(echo_server::NAME, &floor, &questions, 0)?];
+    for server in servers {
+        loads.push(Load::new(server.name, server, &questions, row.rcode())?);
     }
+    if row == Row::Signed {
+        loads.push(Load::new(UNSIGNED, ours, &Row::Static.questions(), 0)?);
+    }
+    rotate(row.title(), &mut loads, rounds)?;
     Ok(Measured { row, length, columns: loads.into_iter().map(Load::column).collect() })
 }
 
+/// Loads all in turn, so many times.
+pub(crate) fn rotate(title: &'static str, loads: &mut [Load], rounds: usize) -> Result<()> {
+    for load in loads.iter_mut() {
+        load.blaster.warm()?;
+    }
+    let progress = Progress::new(title, rounds);
+    for round in 0..rounds {
+        progress.at(round);
+        for load in loads.iter_mut() {
+            load.slice()?;
+        }
+    }
+    Ok(())
+}
+
 /// A server under load.
-struct Load {
+pub(crate) struct Load {
     name: &'static str,
     processes: Vec<u32>,
     blaster: Blaster,
@@ -91,16 +112,17 @@ struct Load {
 }
 
 impl Load {
-    fn new(server: &Running, questions: &[Question], row: Row) -> Result<Load> {
+    /// A server with its queries; every answer must have this code.
+    pub(crate) fn new(
+        name: &'static str,
+        server: &Running,
+        questions: &[Question],
+        rcode: u8,
+    ) -> Result<Load> {
         let queries = questions.iter().map(|question| question.query.as_slice());
-        // The floor sends the query back, in which the code is 0.
-        let rcode = if server.name == echo_server::NAME { 0 } else { row.rcode() };
-        let mut blaster = Blaster::new(server.address, queries, rcode)?;
-        // Caches and branch predictors are warm before anything counts.
-        blaster.slice(SLICE)?;
+        let blaster = Blaster::new(server.address, queries, rcode)?;
         let (used, took) = (Duration::ZERO, Duration::ZERO);
-        let processes = server.processes();
-        Ok(Load { name: server.name, processes, blaster, costs: Vec::new(), used, took, answered: 0 })
+        Ok(Load { name, processes: server.processes(), blaster, costs: Vec::new(), used, took, answered: 0 })
     }
 
     fn slice(&mut self) -> Result<()> {
@@ -122,7 +144,8 @@ impl Load {
         Ok(())
     }
 
-    fn column(self) -> Column {
+    /// What it showed.
+    pub(crate) fn column(self) -> Column {
         let took = self.took.as_secs_f64();
         let (busy, rate) = (self.used.as_secs_f64() / took, self.answered as f64 / took);
         Column { name: self.name, costs: self.costs, busy, rate }

@@ -3,27 +3,37 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use dns::{Geo, Member, Name, ProbeId, Rdata, RecordSet, Rtype, Steering, read_zone};
-use server::{Endpoint, EndpointId, Limits, Views, ZoneUpdate, Zones, bind, serve_with};
+use ring::rand::SystemRandom;
+use server::dnssec::{Algorithm, Denial, SharedSignatures, Signing, ZoneKeys};
+use server::steering::{Database, GeoSource, Health, State};
+use server::{
+    CookieKeys, Endpoint, EndpointId, Identity, Options, RateLimit, Views, ZoneUpdate, Zones, bind,
+    serve_with,
+};
 
-use crate::rows::{PLACES, PRIMARY, Row, SECONDARY, STEERED, STEERED_TTL, WEIGHTS, address, label};
+use crate::rows::{NAMES, PLACES, PRIMARY, Row, SECONDARY, STEERED, STEERED_TTL, WEIGHTS, address, label};
 use crate::running::{self, Running, own_program};
-use crate::zones;
+use crate::{geo_database, zones};
 
 /// What this program is called with to be the server.
 pub(crate) const ARGUMENT: &str = "ours";
+/// What the table calls it.
+pub(crate) const NAME: &str = "ours";
 /// The probe of the first choice of all failover names, which says down.
 const DOWN: ProbeId = ProbeId(1);
 /// The probe of the second choice, which says up.
 const UP: ProbeId = ProbeId(2);
+/// More responses a second than there are queries.
+const OUT_OF_REACH: u32 = 50_000_000;
 
 /// Starts it.
 pub(crate) fn start() -> Result<Running> {
     let listen = running::address()?;
     let mut command = own_program(ARGUMENT)?;
     command.arg(listen.to_string());
-    Running::start("ours", listen, &Row::ALL, &command, None)
+    Running::start(NAME, listen, &Row::ALL, &command, None)
 }
 
 /// Serves until it is killed.
@@ -38,23 +48,30 @@ pub(crate) fn run(listen: SocketAddr) -> Result<()> {
             table.endpoints.insert(EndpointId(0), endpoint);
             table.synced = true;
         });
-        let _serving = serve_with(Limits::default(), bind(listen).await?, EndpointId(0), views);
+        let _serving = serve_with(options(), bind(listen).await?, EndpointId(0), views);
         std::future::pending::<()>().await;
         Ok(())
     })
 }
 
+/// Everything on: counters always are, cookies get a key, and the limit holds for loopback too.
+fn options() -> Options {
+    let identity = Identity { nsid: None, cookies: Some(CookieKeys::new([7; 16], Vec::new())) };
+    let rate_limit = RateLimit { per_second: OUT_OF_REACH, exempt_loopback: false, ..RateLimit::default() };
+    Options { identity: Arc::new(identity), rate_limit, threads: 1, ..Options::default() }
+}
+
 fn all_zones() -> Result<Zones> {
-    let mut all = Zones::new();
+    let health = Health::new();
+    health.set(DOWN, State::Down);
+    health.set(UP, State::Up);
+    let geo = GeoSource::new(Vec::new(), Some(Database::read(geo_database::file())?));
+    let mut all = Zones::steered_by(geo, health);
     put(&mut all, &zones::fixed())?;
+    put(&mut all, &zones::plain(Row::Signed, NAMES))?;
+    sign(&mut all)?;
     for row in zones::STEERED_ROWS {
-        put(&mut all, &zones::steered(row, |number| format!("A {}", address(0, number))))?;
-        let origin: Name = row.zone().parse()?;
-        for number in 0..STEERED {
-            let name: Name = format!("{}.{}", label(number), row.zone()).parse()?;
-            let sets = vec![steered_set(row, name.clone(), number)?];
-            all.apply(ZoneUpdate::PutNode { origin: origin.clone(), name, sets });
-        }
+        put_steered(&mut all, row)?;
     }
     Ok(all)
 }
@@ -66,15 +83,34 @@ fn put(all: &mut Zones, text: &str) -> Result<()> {
     Ok(())
 }
 
+fn sign(all: &mut Zones) -> Result<()> {
+    let origin: Name = Row::Signed.zone().parse()?;
+    let keys = ZoneKeys::create(origin.clone(), Algorithm::EcdsaP256, 0, &SystemRandom::new())?;
+    let cache = SharedSignatures::new(8 * NAMES);
+    let signing = Signing::new(&keys, Denial::Compact, cache).context("a new zone has keys")?;
+    all.apply(ZoneUpdate::Sign { origin, signing: Some(Arc::new(signing)) });
+    Ok(())
+}
+
+fn put_steered(all: &mut Zones, row: Row) -> Result<()> {
+    put(all, &zones::steered(row, |number| format!("A {}", address(0, number))))?;
+    let origin: Name = row.zone().parse()?;
+    for number in 0..STEERED {
+        let name: Name = format!("{}.{}", label(number), row.zone()).parse()?;
+        let sets = vec![steered_set(row, name.clone(), number)?];
+        all.apply(ZoneUpdate::PutNode { origin: origin.clone(), name, sets });
+    }
+    Ok(())
+}
+
 fn steered_set(row: Row, name: Name, number: usize) -> Result<RecordSet> {
     let addresses = match row {
         Row::Weighted => (0..WEIGHTS.len()).map(|choice| address(choice, number)).collect(),
         Row::Geo => (0..=PLACES.len()).map(|choice| address(choice, number)).collect(),
         _ => vec![SECONDARY, PRIMARY],
     };
-    let data = addresses.into_iter().map(Rdata::a).collect();
-    // The data is sorted, as the addresses already are, so that positions are choices.
-    let set = RecordSet::new(name, Rtype::A, STEERED_TTL, data);
+    // The set sorts its data, and the addresses are sorted already, so that positions are choices.
+    let set = RecordSet::new(name, Rtype::A, STEERED_TTL, addresses.into_iter().map(Rdata::a).collect());
     Ok(RecordSet { steering: Some(Arc::new(steering(row)?)), ..set })
 }
 

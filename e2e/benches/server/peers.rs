@@ -11,6 +11,12 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use tempfile::TempDir;
 
+use crate::running::{Running, Work};
+
+/// How each is started; PowerDNS is apart, because it probes by itself.
+pub(crate) const ALL: [fn(Work<'_>) -> Result<Running>; 4] =
+    [gdnsd::start, knot::start, nsd::start, bind::start];
+
 /// A folder that a server may use whatever user it becomes.
 fn folder() -> Result<TempDir> {
     use std::os::unix::fs::PermissionsExt;

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use anyhow::{Context, Result, ensure};
 use hickory_proto::op::Message;
-use hickory_proto::rr::RData;
+use hickory_proto::rr::{RData, RecordType};
 
 use crate::geo_database;
 use crate::random::below;
@@ -25,6 +25,8 @@ pub(crate) const SECONDARY: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 pub(crate) const STEERED_TTL: u32 = 30;
 /// How long any other may be kept.
 pub(crate) const TTL: u32 = 300;
+/// The bit in the EDNS flags of a client that wants signatures.
+const DNSSEC_OK: u8 = 0x80;
 /// How many queries a set has, in random order over the names.
 const QUERIES: usize = 1 << 16;
 
@@ -43,12 +45,14 @@ pub(crate) enum Row {
     Geo,
     /// The second address, because the first is down.
     Failover,
+    /// As static, in a signed zone, for clients that want signatures (RFC 4035).
+    Signed,
 }
 
 impl Row {
     /// All of them, as the table has them.
-    pub(crate) const ALL: [Row; 6] =
-        [Row::Static, Row::Nxdomain, Row::Cookies, Row::Weighted, Row::Geo, Row::Failover];
+    pub(crate) const ALL: [Row; 7] =
+        [Row::Static, Row::Nxdomain, Row::Cookies, Row::Weighted, Row::Geo, Row::Failover, Row::Signed];
 
     /// What it is called on the command line.
     pub(crate) fn key(self) -> &'static str {
@@ -59,6 +63,7 @@ impl Row {
             Row::Weighted => "weighted",
             Row::Geo => "geo",
             Row::Failover => "failover",
+            Row::Signed => "signed",
         }
     }
 
@@ -71,6 +76,7 @@ impl Row {
             Row::Weighted => "weighted",
             Row::Geo => "geo by ECS",
             Row::Failover => "health-checked failover",
+            Row::Signed => "DNSSEC, signatures cached",
         }
     }
 
@@ -81,6 +87,7 @@ impl Row {
             Row::Weighted => "weighted.example",
             Row::Geo => "geo.example",
             Row::Failover => "failover.example",
+            Row::Signed => "signed.example",
         }
     }
 
@@ -91,28 +98,36 @@ impl Row {
 
     /// The queries in the order in which they are sent.
     pub(crate) fn questions(self) -> Vec<Question> {
-        (0..QUERIES as u64).map(|input| self.question(input)).collect()
+        let is_steered = matches!(self, Row::Weighted | Row::Geo | Row::Failover);
+        self.questions_over(if is_steered { STEERED } else { NAMES })
     }
 
-    fn question(self, input: u64) -> Question {
-        let number = below(input, if self.zone() == "static.example" { NAMES } else { STEERED });
-        let label = if self == Row::Nxdomain { format!("x{number:05}") } else { label(number) };
+    /// The queries where the zone has so many names.
+    pub(crate) fn questions_over(self, names: usize) -> Vec<Question> {
+        (0..QUERIES as u64).map(|input| self.question(input, names)).collect()
+    }
+
+    fn question(self, input: u64, names: usize) -> Question {
+        let number = below(input, names);
+        let label = if self == Row::Nxdomain { format!("x{number:06}") } else { label(number) };
         let client = geo_database::address(input ^ 0x6765_6f00);
         let (options, right) = match self {
             Row::Nxdomain => (Vec::new(), Vec::new()),
-            Row::Static => (Vec::new(), vec![address(0, number)]),
+            Row::Static | Row::Signed => (Vec::new(), vec![address(0, number)]),
             Row::Cookies => (cookie(input), vec![address(0, number)]),
             Row::Weighted => (Vec::new(), (0..3).map(|choice| address(choice, number)).collect()),
             Row::Geo => (subnet(client), vec![address(place(client), number)]),
             Row::Failover => (Vec::new(), vec![SECONDARY]),
         };
-        Question { query: query(input, &label, self.zone(), &options), rcode: self.rcode(), right }
+        let flags = if self == Row::Signed { DNSSEC_OK } else { 0 };
+        let query = query(input, &label, self.zone(), flags, &options);
+        Question { query, rcode: self.rcode(), right, is_signed: self == Row::Signed }
     }
 }
 
 /// The first label of a name.
 pub(crate) fn label(number: usize) -> String {
-    format!("h{number:05}")
+    format!("h{number:06}")
 }
 
 /// The address of a name for one of its choices.
@@ -132,6 +147,7 @@ pub(crate) struct Question {
     pub(crate) query: Vec<u8>,
     rcode: u8,
     right: Vec<Ipv4Addr>,
+    is_signed: bool,
 }
 
 impl Question {
@@ -140,14 +156,16 @@ impl Question {
         let message = Message::from_vec(answer).context("not a DNS message")?;
         let code = message.metadata.response_code;
         ensure!(code.low() == self.rcode, "the code is {code}");
-        let addresses = message.answers.iter().map(|record| match &record.data {
+        let signatures = message.answers.iter().filter(|record| record.record_type() == RecordType::RRSIG);
+        ensure!((signatures.count() > 0) == self.is_signed, "there are signatures, or they are missing");
+        let addresses = message.answers.iter().filter_map(|record| match &record.data {
             RData::A(address) => Some(address.0),
             _ => None,
         });
-        let addresses: Vec<_> = addresses.collect();
+        let addresses: Vec<Ipv4Addr> = addresses.collect();
         let is_right = match addresses.as_slice() {
             [] => self.right.is_empty(),
-            [Some(address)] => self.right.contains(address),
+            [address] => self.right.contains(address),
             _ => false,
         };
         ensure!(is_right, "the answer is {addresses:?}, one of {:?} would be right", self.right);
@@ -156,7 +174,7 @@ impl Question {
 }
 
 /// A query for an address, without recursion, with EDNS.
-fn query(id: u64, label: &str, zone: &str, options: &[u8]) -> Vec<u8> {
+fn query(id: u64, label: &str, zone: &str, flags: u8, options: &[u8]) -> Vec<u8> {
     let [.., high, low] = id.to_be_bytes();
     let mut octets = vec![high, low, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1];
     for label in std::iter::once(label).chain(zone.split('.')) {
@@ -165,7 +183,7 @@ fn query(id: u64, label: &str, zone: &str, options: &[u8]) -> Vec<u8> {
     }
     octets.extend([0, 0, 1, 0, 1]);
     let [high, low] = u16::try_from(options.len()).unwrap_or(0).to_be_bytes();
-    octets.extend([0, 0, 41, 0x04, 0xd0, 0, 0, 0, 0, high, low]);
+    octets.extend([0, 0, 41, 0x04, 0xd0, 0, 0, flags, 0, high, low]);
     octets.extend(options);
     octets
 }

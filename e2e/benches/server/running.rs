@@ -1,20 +1,24 @@
 //! A server that has been started for the bench, on a core that it shares with no load.
 
+use std::ffi::OsStr;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use e2e::Process;
 use tempfile::TempDir;
 
 use crate::rows::{Question, Row};
+use crate::zones;
 
 /// The core of all servers; they are loaded one at a time.
-const SERVER_CORE: usize = 1;
+pub(crate) const SERVER_CORE: usize = 1;
 /// The core of the load.
 pub(crate) const LOAD_CORE: usize = 0;
+/// Both of them.
+pub(crate) const ALL_CORES: [usize; 2] = [LOAD_CORE, SERVER_CORE];
 /// How many answers of a row are looked at before it is measured.
 const CHECKED: usize = 200;
 /// How often a question is asked before its answer must be right: health checks need a moment.
@@ -46,16 +50,50 @@ pub(crate) fn address() -> Result<SocketAddr> {
     bail!("no port is free for both transports")
 }
 
-/// A command that runs on the servers' core.
-pub(crate) fn on_own_core(program: impl AsRef<std::ffi::OsStr>) -> Command {
+/// What a server is started for.
+#[derive(Clone, Copy)]
+pub(crate) enum Work<'a> {
+    /// All rows that it can do, on the servers' core.
+    Rows,
+    /// This static zone and nothing else, on all cores.
+    Start(&'a str),
+}
+
+impl Work<'_> {
+    /// The static zone.
+    pub(crate) fn zone(&self) -> String {
+        match self {
+            Work::Rows => zones::fixed(),
+            Work::Start(zone) => (*zone).to_owned(),
+        }
+    }
+
+    /// Whether there are steered zones too.
+    pub(crate) fn is_steered(&self) -> bool {
+        matches!(self, Work::Rows)
+    }
+
+    /// A command on the cores that it may use.
+    pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        match self {
+            Work::Rows => on_cores(&[SERVER_CORE], program),
+            Work::Start(_) => on_cores(&ALL_CORES, program),
+        }
+    }
+}
+
+/// A command that runs on these cores only.
+pub(crate) fn on_cores(cores: &[usize], program: impl AsRef<OsStr>) -> Command {
+    let cores: Vec<String> = cores.iter().map(usize::to_string).collect();
     let mut command = Command::new("taskset");
-    command.args(["--cpu-list", &SERVER_CORE.to_string()]).arg(program);
+    command.args(["--cpu-list", &cores.join(",")]).arg(program);
     command
 }
 
 /// This program again, as something else.
 pub(crate) fn own_program(what: &str) -> Result<Command> {
-    let mut command = on_own_core(std::env::current_exe().context("cannot tell where this program is")?);
+    let mut command =
+        on_cores(&[SERVER_CORE], std::env::current_exe().context("cannot tell where this program is")?);
     command.arg(what);
     Ok(command)
 }
@@ -73,11 +111,21 @@ impl Running {
         Ok(Running { name, address, rows, process, _folder: folder })
     }
 
-    /// Waits for the first reply of any kind.
-    pub(crate) fn wait(&mut self) -> Result<()> {
+    /// Waits for the first right answer, looking again and again without a pause.
+    pub(crate) fn wait_for(&mut self, question: &Question) -> Result<()> {
+        let start = Instant::now();
+        while exchange(self.address, &question.query).and_then(|answer| question.check(&answer)).is_err() {
+            let is_late = start.elapsed() > e2e::PATIENCE || !self.process.is_running();
+            ensure!(!is_late, "no right answer from {}, which said:\n{}", self.name, self.output());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// Waits for the floor, which says the query again.
+    pub(crate) fn wait_for_echo(&mut self, question: &Question) -> Result<()> {
         let address = self.address;
-        let questions = Row::Static.questions();
-        self.process.wait_until("the first answer", || exchange(address, &questions[0].query).is_ok())
+        self.process.wait_until("an echo", || exchange(address, &question.query).is_ok())
     }
 
     /// Its process ids, those of its children included.

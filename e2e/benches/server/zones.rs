@@ -15,9 +15,9 @@ fn apex(zone: &str) -> String {
     )
 }
 
-/// The static zone with so many names.
-pub(crate) fn plain(names: usize) -> String {
-    let mut text = apex(Row::Static.zone());
+/// The zone of a row with so many names of one address each.
+pub(crate) fn plain(row: Row, names: usize) -> String {
+    let mut text = apex(row.zone());
     for number in 0..names {
         let _ = writeln!(text, "{} A {}", label(number), address(0, number));
     }
@@ -26,7 +26,7 @@ pub(crate) fn plain(names: usize) -> String {
 
 /// The static zone of the table.
 pub(crate) fn fixed() -> String {
-    plain(NAMES)
+    plain(Row::Static, NAMES)
 }
 
 /// A zone of steered names, with what each has in the server's own words.

@@ -6,19 +6,13 @@ use anyhow::Result;
 
 use super::{folder, hint};
 use crate::rows::Row;
-use crate::running::{self, Running, on_own_core, write};
-use crate::zones;
+use crate::running::{self, Running, Work, write};
 
 const PROGRAM: &str = "/usr/sbin/named";
 const ROWS: [Row; 3] = [Row::Static, Row::Nxdomain, Row::Cookies];
 
-/// Starts it with the static zone.
-pub(crate) fn start() -> Result<Running> {
-    start_with(&zones::fixed())
-}
-
-/// Starts it with this static zone.
-pub(crate) fn start_with(zone: &str) -> Result<Running> {
+/// Starts it.
+pub(crate) fn start(work: Work) -> Result<Running> {
     hint(Path::new(PROGRAM), "bind9")?;
     let (folder, listen) = (folder()?, running::address()?);
     let (path, address, port) = (folder.path().display(), listen.ip(), listen.port());
@@ -30,8 +24,8 @@ pub(crate) fn start_with(zone: &str) -> Result<Running> {
         Row::Static.zone()
     );
     write(folder.path(), "named.conf", configuration)?;
-    write(folder.path(), "static.zone", zone)?;
-    let mut command = on_own_core(PROGRAM);
+    write(folder.path(), "static.zone", work.zone())?;
+    let mut command = work.command(PROGRAM);
     command.args(["-g", "-n", "1", "-c"]).arg(folder.path().join("named.conf"));
     Running::start("BIND", listen, &ROWS, &command, Some(folder))
 }

@@ -9,26 +9,22 @@ use anyhow::Result;
 use super::{folder, hint};
 use crate::geo_database;
 use crate::rows::{PLACES, PRIMARY, Row, SECONDARY, STEERED, WEIGHTS, address};
-use crate::running::{self, Running, on_own_core, write};
+use crate::running::{self, Running, Work, write};
 use crate::zones;
 
 const PROGRAM: &str = "/usr/sbin/gdnsd";
+const ROWS: [Row; 6] = [Row::Static, Row::Nxdomain, Row::Cookies, Row::Weighted, Row::Geo, Row::Failover];
 
-/// Starts it with the zones of all rows.
-pub(crate) fn start() -> Result<Running> {
-    start_with(&zones::fixed(), true)
-}
-
-/// Starts it with this static zone, and the steered ones where wanted.
-pub(crate) fn start_with(zone: &str, is_steered: bool) -> Result<Running> {
+/// Starts it.
+pub(crate) fn start(work: Work) -> Result<Running> {
     hint(Path::new(PROGRAM), "gdnsd")?;
     let (folder, listen) = (folder()?, running::address()?);
     for part in ["run", "state", "zones", "geoip"] {
         std::fs::create_dir(folder.path().join(part))?;
     }
-    write(folder.path(), &format!("zones/{}", Row::Static.zone()), zone)?;
+    write(folder.path(), &format!("zones/{}", Row::Static.zone()), work.zone())?;
     let mut configuration = options(folder.path(), listen);
-    if is_steered {
+    if work.is_steered() {
         write(folder.path(), "geoip/geo.mmdb", geo_database::file())?;
         write(folder.path(), "health", format!("{PRIMARY} => DOWN\n{SECONDARY} => UP\n"))?;
         configuration += &steering(folder.path());
@@ -39,9 +35,9 @@ pub(crate) fn start_with(zone: &str, is_steered: bool) -> Result<Running> {
         }
     }
     write(folder.path(), "config", configuration)?;
-    let mut command = on_own_core(PROGRAM);
+    let mut command = work.command(PROGRAM);
     command.arg("-c").arg(folder.path()).arg("start");
-    Running::start("gdnsd", listen, &Row::ALL, &command, Some(folder))
+    Running::start("gdnsd", listen, &ROWS, &command, Some(folder))
 }
 
 fn options(folder: &Path, listen: SocketAddr) -> String {

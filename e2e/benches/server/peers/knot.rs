@@ -9,28 +9,23 @@ use anyhow::Result;
 use super::{folder, hint};
 use crate::geo_database;
 use crate::rows::{PLACES, Row, STEERED, STEERED_TTL, WEIGHTS, address, label};
-use crate::running::{self, Running, on_own_core, write};
+use crate::running::{self, Running, Work, write};
 use crate::zones;
 
 const PROGRAM: &str = "/usr/sbin/knotd";
 const ROWS: [Row; 5] = [Row::Static, Row::Nxdomain, Row::Cookies, Row::Weighted, Row::Geo];
 
-/// Starts it with the zones of its rows.
-pub(crate) fn start() -> Result<Running> {
-    start_with(&zones::fixed(), true)
-}
-
-/// Starts it with this static zone, and the steered ones where wanted.
-pub(crate) fn start_with(zone: &str, is_steered: bool) -> Result<Running> {
+/// Starts it.
+pub(crate) fn start(work: Work) -> Result<Running> {
     hint(Path::new(PROGRAM), "knot")?;
     let (folder, listen) = (folder()?, running::address()?);
-    write(folder.path(), "static.zone", zone)?;
+    write(folder.path(), "static.zone", work.zone())?;
     let mut configuration = server(folder.path(), listen);
-    if is_steered {
+    if work.is_steered() {
         steering(folder.path(), &mut configuration)?;
     }
     let _ = write!(configuration, "zone:\n  - domain: {}\n    file: static.zone\n", Row::Static.zone());
-    if is_steered {
+    if work.is_steered() {
         configuration += "    module: mod-cookies\n";
         for row in [Row::Weighted, Row::Geo] {
             let (key, zone) = (row.key(), row.zone());
@@ -41,7 +36,7 @@ pub(crate) fn start_with(zone: &str, is_steered: bool) -> Result<Running> {
         }
     }
     write(folder.path(), "knot.conf", configuration)?;
-    let mut command = on_own_core(PROGRAM);
+    let mut command = work.command(PROGRAM);
     command.arg("-c").arg(folder.path().join("knot.conf"));
     Running::start("Knot", listen, &ROWS, &command, Some(folder))
 }

@@ -6,19 +6,13 @@ use anyhow::Result;
 
 use super::{folder, hint};
 use crate::rows::Row;
-use crate::running::{self, Running, on_own_core, write};
-use crate::zones;
+use crate::running::{self, Running, Work, write};
 
 const PROGRAM: &str = "/usr/sbin/nsd";
 const ROWS: [Row; 3] = [Row::Static, Row::Nxdomain, Row::Cookies];
 
-/// Starts it with the static zone.
-pub(crate) fn start() -> Result<Running> {
-    start_with(&zones::fixed())
-}
-
-/// Starts it with this static zone.
-pub(crate) fn start_with(zone: &str) -> Result<Running> {
+/// Starts it.
+pub(crate) fn start(work: Work) -> Result<Running> {
     hint(Path::new(PROGRAM), "nsd")?;
     let (folder, listen) = (folder()?, running::address()?);
     let (path, address, port) = (folder.path().display(), listen.ip(), listen.port());
@@ -31,8 +25,8 @@ pub(crate) fn start_with(zone: &str) -> Result<Running> {
         Row::Static.zone()
     );
     write(folder.path(), "nsd.conf", configuration)?;
-    write(folder.path(), "static.zone", zone)?;
-    let mut command = on_own_core(PROGRAM);
+    write(folder.path(), "static.zone", work.zone())?;
+    let mut command = work.command(PROGRAM);
     command.arg("-d").arg("-c").arg(folder.path().join("nsd.conf"));
     Running::start("NSD", listen, &ROWS, &command, Some(folder))
 }

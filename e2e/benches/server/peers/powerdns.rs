@@ -9,7 +9,7 @@ use anyhow::Result;
 use super::{folder, hint};
 use crate::geo_database;
 use crate::rows::{PLACES, PRIMARY, Row, SECONDARY, WEIGHTS, address};
-use crate::running::{self, Running, on_own_core, write};
+use crate::running::{self, Running, SERVER_CORE, on_cores, write};
 use crate::zones;
 
 const PROGRAM: &str = "/usr/sbin/pdns_server";
@@ -30,7 +30,7 @@ pub(crate) fn start(health_port: u16) -> Result<Running> {
     write(folder.path(), "geo-zones.yaml", "domains: []\n")?;
     write(folder.path(), "named.conf", zone_list(folder.path()))?;
     write(folder.path(), "pdns.conf", configuration(folder.path(), listen))?;
-    let mut command = on_own_core(PROGRAM);
+    let mut command = on_cores(&[SERVER_CORE], PROGRAM);
     command.arg(format!("--config-dir={}", folder.path().display()));
     command.args(["--daemon=no", "--guardian=no"]);
     Running::start("PowerDNS", listen, &ROWS, &command, Some(folder))
