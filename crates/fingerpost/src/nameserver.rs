@@ -27,6 +27,7 @@ use crate::http;
 use crate::instance::keeper::Keeper;
 use crate::instance::listeners::Listeners;
 use crate::instance::ports::{Ports, Slot};
+use crate::instance::serving::Serving;
 use crate::instance::{Instance, saved};
 use crate::planned;
 use crate::state::StateDir;
@@ -92,7 +93,7 @@ impl Nameserver {
         let mut nameserver = Nameserver {
             keeper: state.clone().map(|state| Keeper::new(state, instance.clone()).without_serials()),
             instance,
-            listeners: Listeners::new(arguments.dns),
+            listeners: Listeners::new(arguments.dns, Serving::new(&arguments.serving)?),
             readiness: Readiness::new(!views.is_empty()),
             state,
             date: None,

@@ -18,13 +18,14 @@ use crate::{Identity, Rcode, ResponseKind, Zones, dnssec};
 
 mod additional;
 mod chaos;
-mod edns;
+pub(crate) mod edns;
 mod lookup;
 mod message;
-mod options;
+pub(crate) mod options;
 mod query;
 mod reply;
 
+use edns::ClientSubnet;
 pub use lookup::{Answer, ExtendedError, Step, lookup};
 use message::Message;
 use options::Offer;
@@ -32,9 +33,9 @@ use query::{Query, Question};
 pub use reply::{CookieState, Reply};
 
 /// The largest UDP message that we send or ask for; it passes without fragments nearly everywhere.
-const UDP_SIZE: u16 = 1232;
+pub(crate) const UDP_SIZE: u16 = 1232;
 /// What a client without EDNS takes (RFC 1035 section 4.2.1).
-const SMALLEST_SIZE: u16 = 512;
+pub(crate) const SMALLEST_SIZE: u16 = 512;
 
 /// How a query arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,7 +184,8 @@ fn decide_question(query: &Query<'_>, question: &Question<'_>, around: &Circumst
 
 /// The answer with what a client that validates needs to do so.
 fn secured(zones: &Zones, query: &Query<'_>, question: &Question<'_>, around: &Circumstances<'_>) -> Answer {
-    let mut answer = lookup(zones, &question.name, question.rtype, &asker(query, around));
+    let subnet = query.edns.as_ref().and_then(|edns| edns.subnet.as_ref());
+    let mut answer = lookup(zones, &question.name, question.rtype, &asker(subnet, around));
     let (dnssec_ok, compact_ok) = query.edns.map_or((false, false), |edns| (edns.dnssec_ok, edns.compact_ok));
     let wish = dnssec::Wish { rtype: question.rtype, dnssec_ok, compact_ok };
     dnssec::secure(zones, &mut answer, wish, around.now);
@@ -191,8 +193,8 @@ fn secured(zones: &Zones, query: &Query<'_>, question: &Question<'_>, around: &C
 }
 
 /// Who asks: the network that the client names (RFC 7871), else where the query came from.
-fn asker(query: &Query<'_>, around: &Circumstances<'_>) -> Asker {
-    let subnet = query.edns.and_then(|edns| edns.subnet).filter(|subnet| subnet.source_prefix > 0);
+pub(crate) fn asker(subnet: Option<&ClientSubnet<'_>>, around: &Circumstances<'_>) -> Asker {
+    let subnet = subnet.filter(|subnet| subnet.source_prefix > 0);
     match subnet {
         Some(subnet) => Asker { address: subnet.address, prefix: subnet.source_prefix, draw: around.draw },
         None => Asker::at(around.client, around.draw),

@@ -9,9 +9,9 @@ use super::{Circumstances, CookieState, Transport, UDP_SIZE};
 use crate::{CLIENT_COOKIE, CookieKeys, Rcode, SERVER_COOKIE};
 
 /// An OPT record without options.
-pub(super) const OPT_LENGTH: usize = 11;
+pub(crate) const OPT_LENGTH: usize = 11;
 /// The head of an option: its code and its length.
-const OPTION_HEAD: usize = 4;
+pub(crate) const OPTION_HEAD: usize = 4;
 /// The most that the text of an extended error may take.
 const MAX_ERROR_TEXT: usize = 200;
 /// What encrypted responses are padded to a multiple of (RFC 8467 section 4.1).
@@ -60,7 +60,7 @@ impl<'a> Offer<'a> {
     }
 }
 
-fn checked(
+pub(crate) fn checked(
     keys: &CookieKeys,
     client: [u8; 8],
     server: &[u8],

@@ -37,7 +37,7 @@ pub(super) struct Question<'a> {
 }
 
 /// A message that ends too early or says what it must not.
-pub(super) struct Malformed;
+pub(crate) struct Malformed;
 
 impl<'a> Query<'a> {
     /// `None` for what must not be answered.

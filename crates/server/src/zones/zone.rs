@@ -6,6 +6,9 @@ use std::sync::Arc;
 
 use dns::{Name, PackedZone, RecordSet, Rtype};
 use imbl::OrdMap;
+use imbl::ordmap::DiffItem;
+
+use crate::fast::{Index, Origin, SoaRecord, compile};
 
 use super::Steer;
 use crate::dnssec::{Signing, is_made_by_signing};
@@ -15,18 +18,32 @@ use crate::steering::{Compiled, present};
 #[derive(Clone, Debug)]
 pub struct Zone {
     origin: Name,
-    pub(crate) content: Content,
+    /// The origin as queries have it.
+    origin_form: Arc<Origin>,
+    content: Content,
     /// What overrides the base, by name; an empty list hides the base at that name.
     pub(super) nodes: OrdMap<Name, Arc<Node>>,
     /// How answers are signed, where they are.
     pub(crate) signing: Option<Arc<Signing>>,
+    /// For fast answers: a table of the names as they were when it was made, with marks at those
+    /// that changed since.
+    index: Option<Arc<Index>>,
+    /// The SOA record as it is sent.
+    soa_record: Option<Arc<SoaRecord>>,
 }
 
 /// What a name has, and how its steered sets are chosen from.
 #[derive(Debug)]
-pub(super) struct Node {
-    sets: Box<[RecordSet]>,
-    steering: Box<[(Rtype, Arc<Compiled>)]>,
+pub(crate) struct Node {
+    pub(crate) sets: Box<[RecordSet]>,
+    pub(crate) steering: Box<[(Rtype, Arc<Compiled>)]>,
+}
+
+/// Two are the same only where they are one: a node is never changed, but replaced.
+impl PartialEq for Node {
+    fn eq(&self, other: &Node) -> bool {
+        std::ptr::eq(self, other)
+    }
 }
 
 impl Node {
@@ -38,7 +55,7 @@ impl Node {
         Node { sets, steering }
     }
 
-    fn steering(&self, rtype: Rtype) -> Option<&Arc<Compiled>> {
+    pub(crate) fn steering(&self, rtype: Rtype) -> Option<&Arc<Compiled>> {
         self.steering.iter().find(|(of, _)| *of == rtype).map(|(_, compiled)| compiled)
     }
 
@@ -73,7 +90,21 @@ pub(crate) enum Found<'a> {
 impl Zone {
     pub(crate) fn new(origin: Name) -> Zone {
         let content = Content::Unavailable { reason: "the zone has no SOA yet".to_owned() };
-        Zone { origin, content, nodes: OrdMap::new(), signing: None }
+        let origin_form = Arc::new(Origin::new(&origin));
+        Zone {
+            origin,
+            origin_form,
+            content,
+            nodes: OrdMap::new(),
+            signing: None,
+            index: None,
+            soa_record: None,
+        }
+    }
+
+    pub(crate) fn set_content(&mut self, content: Content) {
+        self.content = content;
+        self.soa_record = self.soa().and_then(|soa| SoaRecord::new(&self.origin, soa)).map(Arc::new);
     }
 
     /// The name of the apex.
@@ -116,6 +147,9 @@ impl Zone {
 
     pub(crate) fn put(&mut self, name: Name, mut sets: Vec<RecordSet>, steer: &Steer) {
         sets.retain(|set| set.rtype != Rtype::SOA);
+        if let Some(index) = &self.index {
+            index.changed(&name, &sets);
+        }
         self.nodes.insert(name, Arc::new(Node::new(sets.into(), steer)));
     }
 
@@ -130,11 +164,76 @@ impl Zone {
         let anew: Vec<(Name, Arc<Node>)> = steered
             .map(|(name, node)| (name.clone(), Arc::new(Node::new(node.sets.clone(), steer))))
             .collect();
+        if let Some(index) = &self.index {
+            anew.iter().for_each(|(name, node)| index.changed(name, &node.sets));
+        }
         self.nodes.extend(anew);
     }
 
     pub(crate) fn remove(&mut self, name: &Name) {
         self.nodes.remove(name);
+        if let Some(index) = &self.index {
+            index.changed(name, &self.sets_at(name.key()));
+        }
+    }
+
+    /// What overrides the base, in canonical order.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (&Name, &Arc<Node>)> {
+        self.nodes.iter()
+    }
+
+    /// What overrides the base at a name.
+    pub(crate) fn own_node(&self, key: &[u8]) -> Option<&Node> {
+        self.nodes.get(key).map(|node| &**node)
+    }
+
+    /// The table for fast answers, where it has been made. It is kept while the content is not
+    /// known, and leads nowhere then.
+    #[inline]
+    pub(crate) fn index(&self) -> Option<&Index> {
+        self.index.as_deref().filter(|_| self.soa_record.is_some())
+    }
+
+    /// The origin as queries have it.
+    #[inline]
+    pub(crate) fn origin_form(&self) -> &Origin {
+        &self.origin_form
+    }
+
+    /// The SOA record as it is sent.
+    #[inline]
+    pub(crate) fn soa_record(&self) -> Option<&SoaRecord> {
+        self.soa_record.as_deref()
+    }
+
+    /// Whether fast answers would gain from a new table, and how many names it would have.
+    pub(crate) fn wants_index(&self) -> Option<usize> {
+        let names = self.nodes.len() + self.base().map_or(0, |base| base.set_count());
+        let known = self.soa().is_some();
+        let current = self.index().is_some_and(|index| index.is_of(self.base()) && !index.is_worn());
+        (known && !current).then_some(names)
+    }
+
+    /// Makes a new table.
+    pub(crate) fn compiled(&self) -> Option<Arc<Index>> {
+        compile(self).map(Arc::new)
+    }
+
+    /// Takes a table that was made from an earlier version of this zone.
+    pub(crate) fn adopt(&mut self, index: Option<Arc<Index>>, version: &Zone) {
+        self.index = index.filter(|index| index.is_of(self.base()));
+        if let Some(index) = &self.index {
+            let changes = version.nodes.diff(&self.nodes).map(|change| match change {
+                DiffItem::Add(name, _) | DiffItem::Remove(name, _) => name,
+                DiffItem::Update { new: (name, _), .. } => name,
+            });
+            changes.for_each(|name| index.changed(name, &self.sets_at(name.key())));
+        }
+    }
+
+    /// Forgets a table of another zone file.
+    pub(crate) fn drop_foreign_index(&mut self) {
+        self.index = self.index.take().filter(|index| index.is_of(self.base()));
     }
 
     /// What is under the nodes.
@@ -147,7 +246,7 @@ impl Zone {
 
     /// All that the name with this key has itself, the SOA of the apex not among it.
     pub fn sets_at(&self, key: &[u8]) -> Cow<'_, [RecordSet]> {
-        let sets = self.unsigned_sets_at(key);
+        let sets = self.plain_sets_at(key);
         match &self.signing {
             Some(signing) => signing.own_sets(key, sets),
             None => sets,
@@ -159,7 +258,8 @@ impl Zone {
         self.signing.as_ref()
     }
 
-    fn unsigned_sets_at(&self, key: &[u8]) -> Cow<'_, [RecordSet]> {
+    /// The same without what signing adds.
+    pub fn plain_sets_at(&self, key: &[u8]) -> Cow<'_, [RecordSet]> {
         if let Some(node) = self.nodes.get(key) {
             return Cow::Borrowed(&node.sets);
         }

@@ -6,10 +6,13 @@
 
 mod client;
 mod dnssec;
+mod fast;
 mod live;
 mod lookup;
 mod model;
 mod properties;
 mod scenario;
+mod streams;
+mod udp;
 mod wire;
 mod world;
