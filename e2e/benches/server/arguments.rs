@@ -29,8 +29,12 @@ pub(crate) enum Task {
 pub(crate) struct Arguments {
     /// How many rounds each row gets.
     pub(crate) rounds: usize,
-    /// The rows.
+    /// The rows of the table.
     pub(crate) rows: Vec<Row>,
+    /// Whether waiting times are measured.
+    pub(crate) latency: bool,
+    /// Whether the zone of a million names is.
+    pub(crate) million: bool,
 }
 
 /// Reads the arguments after the program's name.
@@ -43,15 +47,27 @@ pub(crate) fn read(arguments: impl Iterator<Item = String>) -> Result<Task> {
             Task::Echo { listen: listen.parse()?, length: length.parse()? }
         }
         [ours::ARGUMENT, listen] => Task::Ours { listen: listen.parse()? },
-        [rounds, rows] => Task::Measure(Arguments {
-            rounds: rounds.parse().context("the number of rounds")?,
-            rows: rows.split(',').map(row).collect::<Result<_>>()?,
-        }),
-        _ => bail!("usage: cargo xtask bench server [--rounds NUMBER] [--rows ROW,ROW]"),
+        [rounds, parts] => Task::Measure(measured(rounds, parts)?),
+        _ => bail!("usage: cargo xtask bench server [--rounds NUMBER] [--rows PART,PART]"),
     })
+}
+
+fn measured(rounds: &str, parts: &str) -> Result<Arguments> {
+    let rounds = rounds.parse().context("the number of rounds")?;
+    let mut arguments = Arguments { rounds, rows: Vec::new(), latency: false, million: false };
+    for part in parts.split(',') {
+        match part {
+            "all" => arguments = Arguments { rounds, rows: Row::ALL.to_vec(), latency: true, million: true },
+            "latency" => arguments.latency = true,
+            "million" => arguments.million = true,
+            key => arguments.rows.push(row(key)?),
+        }
+    }
+    Ok(arguments)
 }
 
 fn row(key: &str) -> Result<Row> {
     let found = Row::ALL.into_iter().find(|row| row.key() == key);
-    found.with_context(|| format!("no row `{key}`; there are {}", Row::ALL.map(Row::key).join(", ")))
+    let keys = Row::ALL.map(Row::key).join(", ");
+    found.with_context(|| format!("no part `{key}`; there are all, {keys}, latency and million"))
 }

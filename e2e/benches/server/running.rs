@@ -32,6 +32,7 @@ pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     /// The rows that it can do.
     pub(crate) rows: &'static [Row],
+    started: Instant,
     process: Process,
     // Held so that the files stay for as long as the process needs them.
     _folder: Option<TempDir>,
@@ -107,8 +108,14 @@ impl Running {
         command: &Command,
         folder: Option<TempDir>,
     ) -> Result<Running> {
+        let started = Instant::now();
         let process = Process::start(name, command)?;
-        Ok(Running { name, address, rows, process, _folder: folder })
+        Ok(Running { name, address, rows, started, process, _folder: folder })
+    }
+
+    /// When it was started.
+    pub(crate) fn started(&self) -> Instant {
+        self.started
     }
 
     /// Waits for the first right answer, looking again and again without a pause.
