@@ -13,7 +13,7 @@ use crate::running::{self, Running, Work, write};
 use crate::zones;
 
 const PROGRAM: &str = "/usr/sbin/knotd";
-const ROWS: [Row; 5] = [Row::Static, Row::Nxdomain, Row::Cookies, Row::Weighted, Row::Geo];
+const ROWS: [Row; 4] = [Row::Static, Row::Nxdomain, Row::Weighted, Row::Geo];
 
 /// Starts it.
 pub(crate) fn start(work: Work) -> Result<Running> {
@@ -26,7 +26,6 @@ pub(crate) fn start(work: Work) -> Result<Running> {
     }
     let _ = write!(configuration, "zone:\n  - domain: {}\n    file: static.zone\n", Row::Static.zone());
     if work.is_steered() {
-        configuration += "    module: mod-cookies\n";
         for row in [Row::Weighted, Row::Geo] {
             let (key, zone) = (row.key(), row.zone());
             let _ = write!(
