@@ -1,5 +1,6 @@
 //! The programs that the end-to-end tests call, and the Debian packages that hold them.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -26,14 +27,40 @@ const NEEDED: [(&str, &str); 15] = [
     ("python3", "python3-venv"),
 ];
 
+/// What the bench of the server needs beside: the servers that it is compared with, and two loads.
+const BENCHED: [(&str, &str); 9] = [
+    ("dnsperf", "dnsperf"),
+    ("gdnsd", "gdnsd"),
+    ("knotd", "knot"),
+    ("/usr/share/doc/knot-module-geoip/copyright", "knot-module-geoip"),
+    ("nsd", "nsd"),
+    ("pdns_server", "pdns-server"),
+    ("/usr/share/doc/pdns-backend-bind/copyright", "pdns-backend-bind"),
+    ("/usr/share/doc/pdns-backend-geoip/copyright", "pdns-backend-geoip"),
+    ("named", "bind9"),
+];
+
+/// Where Debian asks whether a package may start its service.
+const POLICY: &str = "/usr/sbin/policy-rc.d";
+
 /// The command that installs everything, for the summary.
 pub(crate) fn by_hand() -> String {
     format!("sudo {}", cargo::line(&install(&NEEDED.map(|(_, package)| package))))
 }
 
-/// Makes sure that the programs are there, installing them where that is possible.
+/// Makes sure that the programs of the tests are there, installing them where that is possible.
 pub(crate) fn ensure() -> Result<()> {
-    let missing = missing();
+    ensure_all(&NEEDED)
+}
+
+/// Makes sure that the servers of the bench are there, and that none of them runs by itself.
+pub(crate) fn ensure_benched() -> Result<()> {
+    let _refusal = Refusal::of_services()?;
+    ensure_all(&BENCHED)
+}
+
+fn ensure_all(needed: &[(&str, &'static str)]) -> Result<()> {
+    let missing = missing(needed);
     if missing.is_empty() {
         println!("all of them are there");
         return Ok(());
@@ -47,8 +74,36 @@ pub(crate) fn ensure() -> Result<()> {
     cargo::run(install(&missing))
 }
 
-fn missing() -> Vec<&'static str> {
-    NEEDED.iter().filter(|(program, _)| !is_installed(program)).map(|(_, package)| *package).collect()
+fn missing(needed: &[(&str, &'static str)]) -> Vec<&'static str> {
+    needed.iter().filter(|(program, _)| !is_installed(program)).map(|(_, package)| *package).collect()
+}
+
+/// While this lives, packages that are installed do not start their services: gdnsd would take port 53.
+///
+/// Where a policy is there already, it stands: it is the administrator's.
+struct Refusal {
+    is_ours: bool,
+}
+
+impl Refusal {
+    fn of_services() -> Result<Refusal> {
+        let is_ours = is_root() && !Path::new(POLICY).exists() && is_installed("apt-get");
+        if is_ours {
+            // 101 is "forbidden by policy".
+            std::fs::write(POLICY, "#!/bin/sh\nexit 101\n")?;
+            std::fs::set_permissions(POLICY, std::fs::Permissions::from_mode(0o755))?;
+        }
+        Ok(Refusal { is_ours })
+    }
+}
+
+impl Drop for Refusal {
+    fn drop(&mut self) {
+        if self.is_ours {
+            // Somebody may have taken it away meanwhile, which is what we want.
+            let _ = std::fs::remove_file(POLICY);
+        }
+    }
 }
 
 fn install(packages: &[&str]) -> Command {
