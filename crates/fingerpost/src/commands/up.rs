@@ -9,7 +9,6 @@
 mod banner;
 mod delivering;
 mod notices;
-mod progress;
 mod samples;
 
 pub(super) use delivering::owner;
@@ -36,6 +35,7 @@ use crate::instance::listeners::Listeners;
 use crate::instance::ports::{Ports, Slot};
 use crate::instance::{Instance, guarded, saved};
 use crate::planned;
+use crate::progress;
 use crate::render::Palette;
 use crate::secrets::{LocalSecrets, SecretFiles};
 use crate::source::{ClusterFolders, Pace, Reading, Source, Watch};

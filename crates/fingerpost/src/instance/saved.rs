@@ -1,19 +1,22 @@
 //! What is served, to and from the state directory.
 //!
-//! Each zone is kept as one packed zone, whatever it was made of: after a restart it only has to
-//! answer until the folders have been read. Each view is kept with what says where it answers.
-//! What changed since is in the [`super::journal`], and goes over them.
+//! A zone is kept in the layers that it is served in. A zone file under it is the packed zone that
+//! the source keeps, so that it is neither packed nor written again for a name that changed over
+//! it. Names that a packed zone cannot say, such as steered ones, are kept as the entries of the
+//! [`super::journal`], which has what changed since, and goes over all of them. Each view is kept
+//! with what says where it answers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dns::PackedZone;
+use dns::{PackedZone, RecordSet, Rtype};
 use planner::{Place, ViewInfo};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use server::{ViewTable, Zone, ZoneUpdate, Zones};
 
-use super::journal;
-use crate::state::{SavedZones, StateDir};
+use super::journal::{self, Entry};
+use crate::state::{SavedZone, SavedZones, StateDir};
 
 /// A view as it is kept.
 #[derive(Serialize, Deserialize)]
@@ -27,8 +30,8 @@ struct SavedView {
 
 /// The zones of these views as they are kept, in the views' order.
 pub fn saved(table: &ViewTable, views: &[ViewInfo]) -> SavedZones {
-    let entry =
-        |view: &ViewInfo| Some((key(view)?, table.views.get(&view.name).map(packed).unwrap_or_default()));
+    let zones = |view: &ViewInfo| table.views.get(&view.name).map(|zones| kept(&view.name, zones));
+    let entry = |view: &ViewInfo| Some((key(view)?, zones(view).unwrap_or_default()));
     views.iter().filter_map(entry).collect()
 }
 
@@ -37,14 +40,21 @@ fn key(view: &ViewInfo) -> Option<String> {
     serde_json::to_string(&SavedView { name, is_default: place.is_none(), numbered, listen, clients }).ok()
 }
 
-fn packed(zones: &Zones) -> Vec<Vec<u8>> {
-    zones.origins().filter_map(|origin| pack(zones.zone(origin)?)).map(|zone| zone.to_bytes()).collect()
+fn kept(view: &str, zones: &Zones) -> Vec<SavedZone> {
+    zones.origins().filter_map(|origin| keep(view, zones.zone(origin)?)).collect()
 }
 
 /// A zone whose content is not known is not kept.
-fn pack(zone: &Zone) -> Option<PackedZone> {
-    zone.soa()?;
-    PackedZone::from_sets(zone.origin().clone(), zone.sets()).ok()
+fn keep(view: &str, zone: &Zone) -> Option<SavedZone> {
+    let is_plain = |sets: &[RecordSet]| !sets.is_empty() && sets.iter().all(|set| set.steering.is_none());
+    let (plain, others): (Vec<_>, Vec<_>) = zone.own_nodes().partition(|(_, sets)| is_plain(sets));
+    let soa = zone.soa()?.clone();
+    let sets = plain.into_iter().flat_map(|(_, sets)| sets.iter().cloned());
+    let own = PackedZone::from_sets(zone.origin().clone(), std::iter::once(soa).chain(sets)).ok()?;
+    let entries: Vec<Entry> =
+        others.into_iter().map(|(name, sets)| Entry::new(view, zone, Some(name.clone()), sets)).collect();
+    let names = if entries.is_empty() { Value::Null } else { serde_json::to_value(entries).ok()? };
+    Some(SavedZone { own: Arc::new(own), base: zone.base().cloned(), names })
 }
 
 /// The views and zones that were kept, with all their changes.
@@ -59,9 +69,10 @@ pub fn load(state: &StateDir) -> (Vec<ViewInfo>, BTreeMap<String, Zones>) {
 pub fn restored(saved: SavedZones) -> (Vec<ViewInfo>, BTreeMap<String, Zones>) {
     let mut views = Vec::new();
     let mut zones = BTreeMap::new();
-    for (key, blobs) in saved {
+    for (key, saved) in saved {
         if let Some(view) = view(&key) {
-            zones.insert(view.name.clone(), unpacked(&blobs));
+            zones.insert(view.name.clone(), Zones::new());
+            saved.into_iter().for_each(|zone| restore(zone, &view.name, &mut zones));
             views.push(view);
         }
     }
@@ -76,13 +87,26 @@ fn view(key: &str) -> Option<ViewInfo> {
     Some(ViewInfo { place, name, listen, clients, numbered })
 }
 
-fn unpacked(blobs: &[Vec<u8>]) -> Zones {
-    let mut zones = Zones::new();
-    for zone in blobs.iter().filter_map(|bytes| PackedZone::from_bytes(bytes).ok()) {
-        let (origin, soa) = (zone.origin().clone(), zone.soa());
-        zones.apply(ZoneUpdate::PutZone { origin, soa, base: Some(Arc::new(zone)) });
+/// Puts a zone into its view. One that cannot be read whole stays away: a part of it would answer
+/// that the rest does not exist.
+fn restore(saved: SavedZone, view: &str, views: &mut BTreeMap<String, Zones>) {
+    let (Some(zones), Some(entries)) = (views.get_mut(view), journal::from_value(saved.names)) else {
+        return;
+    };
+    let (origin, soa) = (saved.own.origin().clone(), saved.own.soa());
+    let (base, over) = match saved.base {
+        Some(base) => (base, Some(saved.own)),
+        None => (saved.own, None),
+    };
+    zones.apply(ZoneUpdate::PutZone { origin: origin.clone(), soa, base: Some(base) });
+    for node in over.iter().flat_map(|over| over.nodes()) {
+        let mut sets = node.record_sets();
+        sets.retain(|set| set.rtype != Rtype::SOA);
+        if !sets.is_empty() {
+            zones.apply(ZoneUpdate::PutNode { origin: origin.clone(), name: node.name(), sets });
+        }
     }
-    zones
+    entries.into_iter().for_each(|entry| entry.apply(views));
 }
 
 #[cfg(test)]

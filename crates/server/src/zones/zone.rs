@@ -87,6 +87,11 @@ impl Zone {
         }
     }
 
+    /// What overrides the base, by name; a name without sets hides what the base has there.
+    pub fn own_nodes(&self) -> impl Iterator<Item = (&Name, &[RecordSet])> {
+        self.nodes.iter().map(|(name, sets)| (name, &sets[..]))
+    }
+
     /// All that the name with this key has itself, the SOA of the apex not among it.
     pub fn sets_at(&self, key: &[u8]) -> Cow<'_, [RecordSet]> {
         if let Some(node) = self.nodes.get(key) {
