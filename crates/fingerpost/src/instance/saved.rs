@@ -49,10 +49,10 @@ fn keep(view: &str, zone: &Zone) -> Option<SavedZone> {
     let is_plain = |sets: &[RecordSet]| !sets.is_empty() && sets.iter().all(|set| set.steering.is_none());
     let (plain, others): (Vec<_>, Vec<_>) = zone.own_nodes().partition(|(_, sets)| is_plain(sets));
     let soa = zone.soa()?.clone();
-    let sets = plain.into_iter().flat_map(|(_, sets)| sets.iter().cloned());
+    let sets = plain.into_iter().flat_map(|(_, sets)| sets.into_owned());
     let own = PackedZone::from_sets(zone.origin().clone(), std::iter::once(soa).chain(sets)).ok()?;
     let entries: Vec<Entry> =
-        others.into_iter().map(|(name, sets)| Entry::new(view, zone, Some(name.clone()), sets)).collect();
+        others.into_iter().map(|(name, sets)| Entry::new(view, zone, Some(name.clone()), &sets)).collect();
     let names = if entries.is_empty() { Value::Null } else { serde_json::to_value(entries).ok()? };
     Some(SavedZone { own: Arc::new(own), base: zone.base().cloned(), names })
 }
@@ -113,7 +113,7 @@ fn restore(saved: SavedZone, view: &str, views: &mut BTreeMap<String, Zones>) {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
-    use dns::{Name, Rdata, RecordSet, Rtype};
+    use dns::{Member, Name, ProbeId, Rdata, Steering};
     use server::{Rcode, lookup};
 
     fn set(name: &str, rtype: Rtype, data: &str) -> RecordSet {
@@ -145,5 +145,47 @@ mod tests {
         assert_eq!(lookup(&zones["weu"], &www, Rtype::A), before);
         assert_eq!(before.rcode, Rcode::NoError);
         assert_eq!(zones["weu"].origins().count(), 1, "a zone without content is not kept");
+    }
+
+    #[test]
+    fn steered_and_hidden_names_over_a_file_are_kept_as_they_are() {
+        let (origin, www) = (Name::parse("example.org").unwrap(), Name::parse("www.example.org").unwrap());
+        let soa = set("example.org", Rtype::SOA, "ns. admin. 1 2 3 4 5");
+        let file = [
+            &soa,
+            &set("www.example.org", Rtype::A, "192.0.2.1"),
+            &set("a.example.org", Rtype::A, "192.0.2.1"),
+        ];
+        let base = PackedZone::from_sets(origin.clone(), file.into_iter().cloned()).unwrap();
+        let mut zones = Zones::new();
+        let base = Some(Arc::new(base));
+        zones.apply(ZoneUpdate::PutZone { origin: origin.clone(), soa, base: base.clone() });
+        let members = [1, 0].map(|data| Steering::All(vec![Member { data, probe: Some(ProbeId(u64::MAX)) }]));
+        let data = ["192.0.2.7", "192.0.2.8"].map(|text| Rdata::parse(Rtype::A, text, &origin).unwrap());
+        let mut steered = RecordSet::new(www.clone(), Rtype::A, 30, data.to_vec());
+        steered.steering = Some(Arc::new(Steering::Failover(members.to_vec())));
+        let sets = vec![steered, set("www.example.org", Rtype::TXT, "text")];
+        zones.apply(ZoneUpdate::PutNode { origin: origin.clone(), name: www.clone(), sets });
+        let hidden = Name::parse("a.example.org").unwrap();
+        zones.apply(ZoneUpdate::PutNode { origin: origin.clone(), name: hidden, sets: Vec::new() });
+        zones.apply(ZoneUpdate::PutNode {
+            origin: origin.clone(),
+            name: Name::parse("b.example.org").unwrap(),
+            sets: vec![set("b.example.org", Rtype::A, "192.0.2.3")],
+        });
+
+        let kept = keep("weu", zones.zone(&origin).unwrap()).unwrap();
+        assert_eq!(kept.own.len(), 2, "the SOA and b");
+        let mut views = BTreeMap::from([("weu".to_owned(), Zones::new())]);
+        restore(kept.clone(), "weu", &mut views);
+        let (before, after) = (zones.zone(&origin).unwrap(), views["weu"].zone(&origin).unwrap());
+        assert_eq!(after.own_nodes().collect::<Vec<_>>(), before.own_nodes().collect::<Vec<_>>());
+        assert!(Arc::ptr_eq(after.base().unwrap(), base.as_ref().unwrap()));
+        assert_eq!(after.soa(), before.soa());
+
+        let text = serde_json::to_string(&kept.names).unwrap().replace("\"data\":1", "\"data\":2");
+        let mut views = BTreeMap::from([("weu".to_owned(), Zones::new())]);
+        restore(SavedZone { names: serde_json::from_str(&text).unwrap(), ..kept }, "weu", &mut views);
+        assert!(views["weu"].zone(&origin).is_none(), "there is no third item: {text}");
     }
 }

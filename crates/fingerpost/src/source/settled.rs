@@ -96,6 +96,23 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_changes_between_its_parts_does_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("a.zone"), folder.path().join("b.zone"));
+        fs::write(&path, "one").unwrap();
+        assert!(read_parts(&path, &mut |_| {}).unwrap().is_some());
+        let written = read_parts(&path, &mut |_| fs::write(&path, "longer").unwrap());
+        assert_eq!(written.unwrap(), None);
+        fs::write(&path, "one").unwrap();
+        let replaced = read_parts(&path, &mut |_| {
+            fs::write(&other, "two").unwrap();
+            fs::rename(&other, &path).unwrap();
+        });
+        assert_eq!(replaced.unwrap(), None);
+        assert!(read_parts(&path, &mut |_| drop(fs::remove_file(&path))).is_err());
+    }
+
+    #[test]
     fn a_file_that_grows_is_never_read_in_part() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.yaml");

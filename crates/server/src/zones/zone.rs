@@ -88,8 +88,8 @@ impl Zone {
     }
 
     /// What overrides the base, by name; a name without sets hides what the base has there.
-    pub fn own_nodes(&self) -> impl Iterator<Item = (&Name, &[RecordSet])> {
-        self.nodes.iter().map(|(name, sets)| (name, &sets[..]))
+    pub fn own_nodes(&self) -> impl Iterator<Item = (&Name, Cow<'_, [RecordSet]>)> {
+        self.nodes.keys().map(|name| (name, self.sets_at(name.key())))
     }
 
     /// All that the name with this key has itself, the SOA of the apex not among it.
