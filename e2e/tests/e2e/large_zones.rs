@@ -15,7 +15,8 @@ const CLASS: &str = "{apiVersion: dns.homelab.mortenolsen.pro/v1alpha1, kind: DN
 
 /// A zone file whose last name has this address; its lines are in no canonical order.
 fn zone(last: &str) -> Result<String> {
-    let mut text = "$TTL 300\n@ SOA ns hostmaster 1 7200 3600 1209600 300\n@ NS ns\nns A 192.0.2.53\n".to_owned();
+    let mut text =
+        "$TTL 300\n@ SOA ns hostmaster 1 7200 3600 1209600 300\n@ NS ns\nns A 192.0.2.53\n".to_owned();
     for number in 0..RECORDS {
         writeln!(text, "host-{number} IN A 10.0.{}.{}", number >> 8 & 255, number & 255)?;
     }

@@ -166,13 +166,20 @@ fn included(
     Ok(Included { text: text?, path: format!("{}{}", place.prefix, path.display()) })
 }
 
-/// The texts that a zone was read from, for the state directory.
+/// Another version may read the same text otherwise.
+const READER: &str = env!("CARGO_PKG_VERSION");
+
+/// The texts that a zone was read from, and by whom, for the state directory.
 pub(super) fn texts(glance: &Glance, includes: &[Include]) -> ZoneTexts {
     let include = |include: &Include| {
         let digest = include.digest.map(|digest| hex(&digest)).unwrap_or_default();
         (include.path.display().to_string(), digest)
     };
-    ZoneTexts { text: hex(&glance.digest), includes: includes.iter().map(include).collect() }
+    ZoneTexts {
+        reader: READER.to_owned(),
+        text: hex(&glance.digest),
+        includes: includes.iter().map(include).collect(),
+    }
 }
 
 /// The included files as they stand, where a file with this text and these includes would read as it
@@ -182,7 +189,7 @@ pub(super) fn unchanged_includes(
     glance: &Glance,
     texts: &ZoneTexts,
 ) -> Option<Vec<Include>> {
-    if hex(&glance.digest) != texts.text {
+    if texts.reader != READER || hex(&glance.digest) != texts.text {
         return None;
     }
     let include = |(path, expected): &(String, String)| {

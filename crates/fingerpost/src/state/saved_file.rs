@@ -58,10 +58,12 @@ pub struct SavedZoneFile {
     pub notes: Vec<FileNote>,
 }
 
-/// The texts of a zone file and of what it includes, by their hashes: the same texts are the same
-/// zone.
+/// The texts of a zone file and of what it includes, by their hashes: to one reader the same texts
+/// are the same zone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZoneTexts {
+    /// Which version read them.
+    pub reader: String,
     /// The hash of the file's text.
     pub text: String,
     /// The included files by their paths below the folder.
@@ -192,7 +194,7 @@ pub(super) mod tests {
         let manifests = SavedContent::Manifests { text: "a: 1\n---\nb: 2\n".into(), last_valid };
         let includes = vec![("more.inc".to_owned(), "cd".to_owned())];
         let notes = vec![FileNote { path: "a.zone".into(), line: 3, column: 1, message: "left out".into() }];
-        let texts = ZoneTexts { text: "ab".into(), includes };
+        let texts = ZoneTexts { reader: "1".into(), text: "ab".into(), includes };
         for content in [manifests, SavedContent::Zone(SavedZoneFile { zone: zone(1), texts, notes })] {
             let saved = SavedFile { key: key("a.yaml"), content };
             let bytes = saved.to_bytes(|_| Ok("hash".into())).unwrap();

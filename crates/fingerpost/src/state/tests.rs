@@ -21,7 +21,7 @@ fn over_a_file(serial: u32) -> SavedZone {
 }
 
 fn zone_file(path: &str, serial: u32) -> SavedFile {
-    let texts = ZoneTexts { text: "ab".into(), includes: Vec::new() };
+    let texts = ZoneTexts { text: "ab".into(), ..ZoneTexts::default() };
     let content = SavedContent::Zone(SavedZoneFile { zone: zone(serial), texts, notes: Vec::new() });
     SavedFile { key: key(path), content }
 }
