@@ -64,6 +64,8 @@ mod powerdns_signed;
 mod powerdns_world;
 #[path = "e2e/powerdns_zones.rs"]
 mod powerdns_zones;
+#[path = "e2e/protocol.rs"]
+mod protocol;
 #[path = "e2e/provider.rs"]
 mod provider;
 #[path = "e2e/provider_delivery.rs"]

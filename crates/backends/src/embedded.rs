@@ -7,9 +7,8 @@ use dns::Name;
 use planner::{Delta, Planner, Scope, ViewInfo, ZoneInfo};
 use server::{ZoneUpdate, Zones};
 
-/// The zones of a view, made anew from the whole plan.
-pub fn zones(planner: &Planner, view: &ViewInfo) -> Zones {
-    let mut zones = Zones::new();
+/// Puts the whole plan of a view into zones that are empty.
+pub fn fill(planner: &Planner, view: &ViewInfo, mut zones: Zones) -> Zones {
     for zone in planner.zones() {
         put_zone(planner, view, &zone, &mut zones);
     }

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use dns::{Name, RecordSet, Rtype};
 use planner::{Planner, Story, ViewInfo};
 use serde::{Deserialize, Serialize};
+use server::steering::{Asker, Decision};
 use server::{Answer, Rcode, Step, Zones, lookup};
 
 use crate::instance::ports::{Ports, Slot};
@@ -37,7 +38,8 @@ pub struct Question {
     pub rtype: Option<Rtype>,
     /// One view only.
     pub view: Option<String>,
-    /// The view that this client is answered from on the first address.
+    /// Who asks: steered names are answered for this client, from the view that it sees on the first
+    /// address.
     pub client: Option<IpAddr>,
 }
 
@@ -150,7 +152,7 @@ fn in_view(view: String, answers: &[Answer]) -> ViewExplanation {
     let mut steps: Vec<String> = Vec::new();
     for answer in answers {
         merge(&mut links, answer.answer.iter().map(Link::of));
-        merge(&mut steps, answer.steps.iter().map(sentence));
+        merge(&mut steps, answer.steps.iter().flat_map(sentences));
     }
     let resolves = answers.iter().any(has_data);
     let rcode = answers.first().map_or(Rcode::NoError, |answer| answer.rcode).to_string();
@@ -168,7 +170,8 @@ fn merge<T: PartialEq>(all: &mut Vec<T>, more: impl Iterator<Item = T>) {
 
 /// The answers worth telling; at least one.
 fn answers(zones: &Zones, question: &Question) -> Vec<Answer> {
-    let ask = |rtype| lookup(zones, &question.name, rtype);
+    let asker = question.client.map_or(Asker::NOBODY, |client| Asker::at(client, 0));
+    let ask = |rtype| lookup(zones, &question.name, rtype, &asker);
     if let Some(rtype) = question.rtype {
         return vec![ask(rtype)];
     }
@@ -194,6 +197,25 @@ impl Link {
     }
 }
 
+/// A step in words; a steered set has a sentence for each decision.
+fn sentences(step: &Step) -> Vec<String> {
+    match step {
+        Step::Steered { name, rtype, decisions } => {
+            decisions.iter().map(|decision| format!("{name} {rtype}: {}", words(decision))).collect()
+        }
+        step => vec![sentence(step)],
+    }
+}
+
+fn words(decision: &Decision) -> String {
+    match decision {
+        Decision::Client { address, .. } if address.is_unspecified() => {
+            "of no client in particular; --client shows what one gets".to_owned()
+        }
+        decision => decision.to_string(),
+    }
+}
+
 /// A step in words.
 fn sentence(step: &Step) -> String {
     match step {
@@ -209,6 +231,7 @@ fn sentence(step: &Step) -> String {
         Step::Loop(name) => format!("the chain of aliases comes back to {name} and ends there"),
         Step::ChainTooLong(name) => format!("the chain of aliases is too long and ends before {name}"),
         Step::Data { name, rtype } => format!("{name} has {rtype} data"),
+        Step::Steered { name, rtype, .. } => format!("of the {rtype} data of {name} this client gets a part"),
         Step::Referral(cut) => format!("{cut} is delegated to other servers: clients are referred there"),
         Step::NoData(name) => format!("{name} exists and has nothing of this type"),
         Step::NxDomain(name) => format!("{name} does not exist"),

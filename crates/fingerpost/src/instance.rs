@@ -9,29 +9,37 @@
 //! Planning that panics costs nothing that is served: the last answers stay, and the next reading
 //! plans everything anew.
 
+pub mod certificate;
+pub mod geo;
 pub mod journal;
 pub mod keeper;
 pub mod listeners;
 pub mod ports;
 pub mod saved;
+pub mod serving;
+pub mod signing;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use backends::embedded;
+use dns::Name;
 use jiff::Timestamp;
-use planner::{Change, Delta, Planner};
+use planner::{Change, Delta, Planner, ViewInfo};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use server::steering::Health;
 use server::{Endpoint, EndpointId, Views, Zones};
 
 use crate::deliveries::Counts;
 use crate::explanation::{Explanation, Question, QuestionError, explain};
 use crate::source::SourceProblem;
+use geo::Geos;
 use listeners::Counted;
+use signing::Signings;
 
 /// What the planning loop writes and HTTP reads.
 #[derive(Debug)]
@@ -40,6 +48,12 @@ pub struct Instance {
     planner: RwLock<Planner>,
     /// What is served.
     pub views: Views,
+    /// Where clients are.
+    pub geos: Geos,
+    /// Which zones are signed, and by which keys.
+    pub signings: Signings,
+    /// How the targets of steered names fare.
+    pub health: Health,
     ready: AtomicBool,
     facts: Mutex<Facts>,
     /// How long planning took, in seconds.
@@ -82,6 +96,9 @@ impl Instance {
             planner: RwLock::new(make()),
             make: Maker(Box::new(make)),
             views: Views::new(),
+            geos: Geos::default(),
+            signings: Signings::default(),
+            health: Health::new(),
             ready: AtomicBool::new(false),
             facts: Mutex::new(Facts::default()),
             plan_seconds: Histogram::new(exponential_buckets(0.0001, 4.0, 10)),
@@ -146,8 +163,14 @@ impl Instance {
         guarded(|| {
             self.views.publish(|table| {
                 for view in planner.views() {
-                    let zones = table.views.entry(view.name.clone()).or_default();
+                    let geo = self.geos.of(&view);
+                    let fresh = || Zones::steered_by(geo.clone(), self.health.clone());
+                    let zones = table.views.entry(view.name.clone()).or_insert_with(fresh);
+                    if !zones.geo().is(&geo) {
+                        zones.set_geo(geo);
+                    }
                     embedded::update(&planner, &view, delta, zones);
+                    self.signings.apply(&view, zones, now());
                 }
                 table.endpoints = endpoints;
             });
@@ -156,7 +179,7 @@ impl Instance {
 
     /// Serves the whole plan and nothing else, by one swap.
     pub fn publish_all(&self, endpoints: BTreeMap<EndpointId, Endpoint>) -> Result<(), PlanningPanic> {
-        let views = guarded(|| zones(&self.planner()))?;
+        let views = guarded(|| self.zones(&self.planner()))?;
         self.views.publish(|table| {
             table.views = views;
             table.endpoints = endpoints;
@@ -165,18 +188,92 @@ impl Instance {
         Ok(())
     }
 
+    /// Steers zones that were kept by what their views say of where clients are.
+    pub fn steer_zones(&self, views: &[ViewInfo], zones: &mut BTreeMap<String, Zones>) {
+        for view in views.iter().filter(|view| view.geo.is_some()) {
+            let geo = self.geos.of(view);
+            zones.entry(view.name.clone()).and_modify(|zones| zones.set_geo(geo));
+        }
+    }
+
+    /// Looks whether a database of places has changed, and steers by it if so.
+    pub fn refresh_geo(&self) -> Result<(), PlanningPanic> {
+        let moved = |view: &ViewInfo| {
+            let geo = self.geos.of(view);
+            let served = self.views.load().views.get(&view.name).is_some_and(|zones| !zones.geo().is(&geo));
+            served.then(|| (view.name.clone(), geo))
+        };
+        guarded(|| {
+            let moved: Vec<_> = self.planner().views().iter().filter_map(moved).collect();
+            if moved.is_empty() {
+                return;
+            }
+            self.views.publish(|table| {
+                for (view, geo) in moved {
+                    table.views.entry(view).and_modify(|zones| zones.set_geo(geo));
+                }
+            });
+        })
+    }
+
     /// Explains a name as it is served now.
     pub fn explain(&self, question: &Question) -> Result<Explanation, QuestionError> {
         let (table, planner) = (self.views.load(), self.planner());
         // The operator serves nothing itself: what the servers answer is worked out when it is asked for.
-        let worked_out = if table.views.is_empty() { zones(&planner) } else { BTreeMap::new() };
+        let worked_out = || zones_with(&planner, &self.geos, &self.health);
+        let worked_out = if table.views.is_empty() { worked_out() } else { BTreeMap::new() };
         explain(&planner, |view| table.views.get(view).or_else(|| worked_out.get(view)), question)
+    }
+
+    /// Looks whether keys have changed or a step of theirs falls due, and signs accordingly.
+    pub fn refresh_signing(&self) -> Result<(), PlanningPanic> {
+        guarded(|| {
+            let table = self.views.load();
+            let served =
+                |origin: &Name| table.views.values().filter_map(|zones| zones.zone(origin)).collect();
+            if self.signings.refresh(served, now()) {
+                self.sign();
+            }
+        })
+    }
+
+    /// Signs the zones of views as these say.
+    pub fn sign_zones(&self, views: &[ViewInfo], zones: &mut BTreeMap<String, Zones>) {
+        for view in views {
+            let zones = zones.get_mut(&view.name);
+            zones.into_iter().for_each(|zones| self.signings.apply(view, zones, now()));
+        }
+    }
+
+    /// Signs what is served as its classes say.
+    pub fn sign(&self) {
+        let views = self.planner().views();
+        self.views.publish(|table| self.sign_zones(&views, &mut table.views));
+    }
+
+    fn zones(&self, planner: &Planner) -> BTreeMap<String, Zones> {
+        let mut zones = zones_with(planner, &self.geos, &self.health);
+        self.sign_zones(&planner.views(), &mut zones);
+        zones
     }
 }
 
-/// The zones of every view of a plan.
+/// The zones of every view of a plan, of whose targets nothing is known.
 pub fn zones(planner: &Planner) -> BTreeMap<String, Zones> {
-    planner.views().into_iter().map(|view| (view.name.clone(), embedded::zones(planner, &view))).collect()
+    zones_with(planner, &Geos::default(), &Health::new())
+}
+
+fn zones_with(planner: &Planner, geos: &Geos, health: &Health) -> BTreeMap<String, Zones> {
+    let of_view = |view: ViewInfo| {
+        let empty = Zones::steered_by(geos.of(&view), health.clone());
+        (view.name.clone(), embedded::fill(planner, &view, empty))
+    };
+    planner.views().into_iter().map(of_view).collect()
+}
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// Does work on a plan; a panic in it is an error, and nothing more.

@@ -27,6 +27,7 @@ use crate::http;
 use crate::instance::keeper::Keeper;
 use crate::instance::listeners::Listeners;
 use crate::instance::ports::{Ports, Slot};
+use crate::instance::serving::Serving;
 use crate::instance::{Instance, saved};
 use crate::planned;
 use crate::state::StateDir;
@@ -88,11 +89,12 @@ impl Nameserver {
     async fn open(arguments: &DnsArguments, state: Option<Arc<StateDir>>) -> Result<Nameserver> {
         let classes = arguments.classes.clone();
         let instance = Arc::new(Instance::new(move || planner(&classes)));
-        let (views, zones) = state.as_deref().map(saved::load).unwrap_or_default();
+        let (views, mut zones) = state.as_deref().map(saved::load).unwrap_or_default();
+        instance.steer_zones(&views, &mut zones);
         let mut nameserver = Nameserver {
             keeper: state.clone().map(|state| Keeper::new(state, instance.clone()).without_serials()),
             instance,
-            listeners: Listeners::new(arguments.dns),
+            listeners: Listeners::new(arguments.dns, Serving::new(&arguments.serving)?),
             readiness: Readiness::new(!views.is_empty()),
             state,
             date: None,
@@ -129,7 +131,7 @@ impl Nameserver {
                         return Ok(anyhow::anyhow!("the watches have ended"));
                     }
                 }
-                () = tokio::time::sleep(RETRY), if self.unbound => self.listen_again().await,
+                () = tokio::time::sleep(RETRY) => self.look_again().await?,
             }
             heard.into_iter().for_each(|one| take(one, &mut changes));
             self.report_state();
@@ -203,6 +205,15 @@ impl Nameserver {
             return Err(troubles.remove(0));
         }
         self.note_unbound(&troubles);
+        Ok(())
+    }
+
+    /// Tries again what failed, and looks at what nobody tells us of.
+    async fn look_again(&mut self) -> Result<()> {
+        self.instance.refresh_geo()?;
+        if self.unbound {
+            self.listen_again().await;
+        }
         Ok(())
     }
 

@@ -244,7 +244,13 @@ impl Set {
 
     /// The record set at its name.
     pub(crate) fn named(&self, name: &Name) -> RecordSet {
-        RecordSet { name: name.clone(), rtype: self.rtype, ttl: self.ttl, data: self.data.clone(), steering: None }
+        RecordSet {
+            name: name.clone(),
+            rtype: self.rtype,
+            ttl: self.ttl,
+            data: self.data.clone(),
+            steering: None,
+        }
     }
 }
 

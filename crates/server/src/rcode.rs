@@ -21,11 +21,13 @@ pub enum Rcode {
     YxDomain,
     /// An EDNS version above 0.
     BadVers,
+    /// A cookie that is not ours (RFC 7873 section 8).
+    BadCookie,
 }
 
 impl Rcode {
     /// All of them, by number.
-    pub const ALL: [Rcode; 8] = [
+    pub const ALL: [Rcode; 9] = [
         Rcode::NoError,
         Rcode::FormErr,
         Rcode::ServFail,
@@ -34,12 +36,14 @@ impl Rcode {
         Rcode::Refused,
         Rcode::YxDomain,
         Rcode::BadVers,
+        Rcode::BadCookie,
     ];
 
     /// The number on the wire; above 15 its upper bits are in the OPT record.
     pub fn number(self) -> u16 {
         match self {
             Rcode::BadVers => 16,
+            Rcode::BadCookie => 23,
             other => other as u16,
         }
     }
@@ -56,6 +60,7 @@ impl fmt::Display for Rcode {
             Rcode::Refused => "REFUSED",
             Rcode::YxDomain => "YXDOMAIN",
             Rcode::BadVers => "BADVERS",
+            Rcode::BadCookie => "BADCOOKIE",
         })
     }
 }

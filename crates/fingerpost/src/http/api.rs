@@ -50,10 +50,11 @@ pub(super) async fn record_sets(
     Ok(Json(sets))
 }
 
-/// What is to be said about objects, about zone files and about the folders.
+/// What is to be said about objects, about zone files, about the folders and about databases of places.
 pub(super) async fn notes(State(instance): Shared) -> Json<Value> {
     let problems: Vec<Value> = instance.facts().problems.iter().map(problem).collect();
-    Json(json!({ "objects": block_in_place(|| object_notes(&instance.planner())), "sources": problems }))
+    let objects = block_in_place(|| object_notes(&instance.planner()));
+    Json(json!({ "objects": objects, "sources": problems, "geo": instance.geos.problems() }))
 }
 
 fn object_notes(planner: &Planner) -> Vec<Value> {

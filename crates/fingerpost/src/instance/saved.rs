@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use api::dnsclass::{Dnssec, Geo};
 use dns::{PackedZone, RecordSet, Rtype};
 use planner::{Place, ViewInfo};
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,12 @@ struct SavedView {
     numbered: bool,
     listen: Vec<String>,
     clients: Vec<String>,
+    /// Signed zones are signed from the first answer on.
+    #[serde(default)]
+    dnssec: Option<Dnssec>,
+    /// Steered names are steered from the first answer on.
+    #[serde(default)]
+    geo: Option<Geo>,
 }
 
 /// The zones of these views as they are kept, in the views' order.
@@ -36,8 +43,9 @@ pub fn saved(table: &ViewTable, views: &[ViewInfo]) -> SavedZones {
 }
 
 fn key(view: &ViewInfo) -> Option<String> {
-    let ViewInfo { place, name, listen, clients, numbered } = view.clone();
-    serde_json::to_string(&SavedView { name, is_default: place.is_none(), numbered, listen, clients }).ok()
+    let ViewInfo { place, name, listen, clients, numbered, dnssec, geo } = view.clone();
+    let is_default = place.is_none();
+    serde_json::to_string(&SavedView { name, is_default, numbered, listen, clients, dnssec, geo }).ok()
 }
 
 fn kept(view: &str, zones: &Zones) -> Vec<SavedZone> {
@@ -83,8 +91,8 @@ fn view(key: &str) -> Option<ViewInfo> {
     let saved: SavedView = serde_json::from_str(key).ok()?;
     // Which kind of place it was does not matter for where it answers.
     let place = (!saved.is_default).then(|| Place::Region(saved.name.as_str().into()));
-    let SavedView { name, numbered, listen, clients, .. } = saved;
-    Some(ViewInfo { place, name, listen, clients, numbered })
+    let SavedView { name, numbered, listen, clients, dnssec, geo, .. } = saved;
+    Some(ViewInfo { place, name, listen, clients, numbered, geo, dnssec })
 }
 
 /// Puts a zone into its view. One that cannot be read whole stays away: a part of it would answer
@@ -114,6 +122,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
     use dns::{Member, Name, ProbeId, Rdata, Steering};
+    use server::steering::Asker;
     use server::{Rcode, lookup};
 
     fn set(name: &str, rtype: Rtype, data: &str) -> RecordSet {
@@ -131,7 +140,7 @@ mod tests {
         zones.apply(ZoneUpdate::PutNode { origin, name: www.clone(), sets });
         let unknown = Name::parse("example.net").unwrap();
         zones.apply(ZoneUpdate::Unavailable { origin: unknown, reason: "broken".to_owned() });
-        let before = lookup(&zones, &www, Rtype::A);
+        let before = lookup(&zones, &www, Rtype::A, &Asker::NOBODY);
         let table = ViewTable { views: [("weu".to_owned(), zones)].into(), ..ViewTable::default() };
         let view = ViewInfo {
             place: Some(Place::Region("weu".into())),
@@ -139,10 +148,12 @@ mod tests {
             listen: Vec::new(),
             clients: vec!["10.0.0.0/8".to_owned()],
             numbered: false,
+            geo: None,
+            dnssec: Some(Dnssec::default()),
         };
         let (views, zones) = restored(saved(&table, std::slice::from_ref(&view)));
         assert_eq!(views, [view]);
-        assert_eq!(lookup(&zones["weu"], &www, Rtype::A), before);
+        assert_eq!(lookup(&zones["weu"], &www, Rtype::A, &Asker::NOBODY), before);
         assert_eq!(before.rcode, Rcode::NoError);
         assert_eq!(zones["weu"].origins().count(), 1, "a zone without content is not kept");
     }

@@ -103,7 +103,8 @@ fn claim(
     check_zone(zone, object, name, spec.r#type.rtype(), &scope, backing)?;
     let data = spec.data().map_err(DnsRecordState::BadData)?;
     let ttl = spec.ttl.unwrap_or_else(|| view.ttl(Some(zone), &scope));
-    let RecordSet { name, rtype, ttl, data, .. } = RecordSet::new(name.clone(), spec.r#type.rtype(), ttl, data);
+    let RecordSet { name, rtype, ttl, data, .. } =
+        RecordSet::new(name.clone(), spec.r#type.rtype(), ttl, data);
     Ok(Claim { zone: zone.origin.clone(), name, rtype, ttl, data, scope, shared: false })
 }
 

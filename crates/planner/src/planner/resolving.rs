@@ -133,8 +133,13 @@ impl Planner {
         let same = |set: &Set, sets: &[Set]| {
             sets.iter().find(|one| one.rtype == set.rtype && one.scope == set.scope).cloned()
         };
-        let full =
-            |set: Set| RecordSet { name: name.clone(), rtype: set.rtype, ttl: set.ttl, data: set.data, steering: None };
+        let full = |set: Set| RecordSet {
+            name: name.clone(),
+            rtype: set.rtype,
+            ttl: set.ttl,
+            data: set.data,
+            steering: None,
+        };
         let owner = node.claims.first().and_then(|(id, _)| self.reference(*id));
         let change = |scope: &Scope, before: Option<Set>, after: Option<Set>| RecordChange {
             zone: origin.clone(),

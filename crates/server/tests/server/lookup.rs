@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use dns::{Name, PackedZone, RecordSet, Rtype};
 use rstest::rstest;
+use server::steering::Asker;
 use server::{Step, Transport, ZoneUpdate, Zones, answer, lookup};
 
 use crate::client::{Ask, show};
@@ -26,7 +27,7 @@ fn name(text: &str) -> Name {
 }
 
 fn steps(zones: &Zones, asked: &str, rtype: Rtype) -> Vec<String> {
-    lookup(zones, &name(asked), rtype).steps.iter().map(show_step).collect()
+    lookup(zones, &name(asked), rtype, &Asker::NOBODY).steps.iter().map(show_step).collect()
 }
 
 fn show_step(step: &Step) -> String {
@@ -41,6 +42,10 @@ fn show_step(step: &Step) -> String {
         Step::Loop(name) => format!("back at {name}"),
         Step::ChainTooLong(name) => format!("stopped before {name}"),
         Step::Data { name, rtype } => format!("{name} has {rtype}"),
+        Step::Steered { name, rtype, decisions } => {
+            let words: Vec<String> = decisions.iter().map(ToString::to_string).collect();
+            format!("{name} {rtype} steered: {}", words.join("; "))
+        }
         Step::Referral(cut) => format!("delegated at {cut}"),
         Step::NoData(name) => format!("nothing at {name}"),
         Step::NxDomain(name) => format!("no {name}"),
@@ -170,7 +175,7 @@ fn a_removed_zone_is_refused_and_its_late_removals_do_nothing() {
 fn a_soa_in_a_node_is_left_out() {
     let mut zones = world::zones("e.", "@ 60 SOA ns admin 1 2 3 4 5\nwww 60 A 192.0.2.1");
     put(&mut zones, "@ 60 SOA other admin 9 2 3 4 5");
-    let soa = lookup(&zones, &name("e."), Rtype::SOA).answer.remove(0);
+    let soa = lookup(&zones, &name("e."), Rtype::SOA, &Asker::NOBODY).answer.remove(0);
     assert_eq!(soa.data[0].as_soa().unwrap().serial, 1);
 }
 

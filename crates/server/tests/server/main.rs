@@ -5,10 +5,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod client;
+mod dnssec;
+mod fast;
 mod live;
 mod lookup;
 mod model;
 mod properties;
 mod scenario;
+mod streams;
+mod udp;
 mod wire;
 mod world;

@@ -2,6 +2,7 @@
 
 use dns::{Name, RecordSet, Rtype};
 use proptest::prelude::*;
+use server::steering::Asker;
 use server::{Step, lookup};
 
 use crate::properties::{name_below, put, sets, zone};
@@ -56,7 +57,7 @@ proptest! {
         rtype in proptest::sample::select(vec![Rtype::A, Rtype::TXT, Rtype::NS, Rtype::DS, Rtype::CNAME]),
     ) {
         let name: Name = asked.parse().unwrap();
-        let steps = lookup(&put(&lines, world::put_nodes), &name, rtype).steps;
+        let steps = lookup(&put(&lines, world::put_nodes), &name, rtype, &Asker::NOBODY).steps;
         let wanted = expected(&sets(&lines), &name, rtype);
         prop_assert_eq!(&steps[1..=wanted.len()], &wanted[..]);
     }

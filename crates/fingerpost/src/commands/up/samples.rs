@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use dns::{Name, RecordSet, Rtype};
+use server::steering::Asker;
 use server::{Rcode, Zones, lookup};
 
 /// How many record sets are looked at: enough to find good ones, and few in any world.
@@ -48,13 +49,13 @@ fn candidates(zones: &Zones, others: &[&Zones]) -> Vec<Candidate> {
 
 fn candidate(zones: &Zones, others: &[&Zones], set: &RecordSet) -> Option<Candidate> {
     let rtype = if set.rtype == Rtype::CNAME { Rtype::A } else { set.rtype };
-    let answer = lookup(zones, &set.name, rtype);
+    let answer = lookup(zones, &set.name, rtype, &Asker::NOBODY);
     let last = answer.answer.last().filter(|last| last.rtype == rtype)?;
     if answer.rcode != Rcode::NoError {
         return None;
     }
     let differs_between_views =
-        others.iter().any(|other| lookup(other, &set.name, rtype).answer != answer.answer);
+        others.iter().any(|other| lookup(other, &set.name, rtype, &Asker::NOBODY).answer != answer.answer);
     let rank = Rank { differs_between_views, is_address: last.rtype == Rtype::A, links: answer.answer.len() };
     Some(Candidate { name: set.name.clone(), rtype, rank })
 }

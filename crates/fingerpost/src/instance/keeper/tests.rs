@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use dns::{Name, PackedZone, Rdata, RecordSet, Rtype};
 use planner::{Planner, ViewInfo};
+use server::steering::Asker;
 use server::{Rcode, ViewTable, ZoneUpdate, Zones, lookup};
 use tempfile::TempDir;
 
@@ -37,7 +38,8 @@ fn soa(origin: &str, serial: u32) -> RecordSet {
 }
 
 fn view(name: &str) -> ViewInfo {
-    ViewInfo { place: None, name: name.to_owned(), listen: Vec::new(), clients: Vec::new(), numbered: true }
+    let (listen, clients) = (Vec::new(), Vec::new());
+    ViewInfo { place: None, name: name.to_owned(), listen, clients, numbered: true, geo: None, dnssec: None }
 }
 
 /// Everything that is answered, by view and zone.
@@ -86,7 +88,8 @@ impl Served {
             }
             ZoneUpdate::PutZone { origin, .. }
             | ZoneUpdate::Unavailable { origin, .. }
-            | ZoneUpdate::RemoveZone { origin } => delta.zones.push(origin.clone()),
+            | ZoneUpdate::RemoveZone { origin }
+            | ZoneUpdate::Sign { origin, .. } => delta.zones.push(origin.clone()),
         }
         self.table.views.get_mut(view).unwrap().apply(update);
         let table = Arc::new(self.table.clone());
@@ -150,7 +153,7 @@ fn a_name_that_went_does_not_come_back_with_the_kept_zone() {
     served.change("weu", ZoneUpdate::RemoveNode { origin, name: www.clone() });
     assert!(served.keep());
     let (_, zones) = saved::load(&served.work.state);
-    assert_eq!(lookup(&zones["weu"], &www, Rtype::A).rcode, Rcode::NxDomain);
+    assert_eq!(lookup(&zones["weu"], &www, Rtype::A, &Asker::NOBODY).rcode, Rcode::NxDomain);
 }
 
 #[test]

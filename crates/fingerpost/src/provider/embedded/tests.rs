@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use backends::SetChange;
 use dns::{Rdata, RecordSet, Rtype};
 use server::lookup;
+use server::steering::Asker;
 
 use super::*;
 
@@ -40,7 +41,7 @@ async fn opened(file: Option<&Path>) -> Embedded {
 /// What a client is told.
 fn answers(store: &Embedded, owner: &str, rtype: Rtype) -> Vec<String> {
     let table = store.views.load();
-    let answer = lookup(&table.views[VIEW], &name(owner), rtype);
+    let answer = lookup(&table.views[VIEW], &name(owner), rtype, &Asker::NOBODY);
     answer.answer.iter().flat_map(|set| set.data.iter().map(ToString::to_string)).collect()
 }
 
