@@ -152,7 +152,9 @@ fn is_lower_name(wire: &[u8]) -> bool {
             return after.is_empty() && wire.len() <= MAX_WIRE;
         }
         match after.split_at_checked(length) {
-            Some((label, after)) if length <= MAX_LABEL && !label.iter().any(u8::is_ascii_uppercase) => rest = after,
+            Some((label, after)) if length <= MAX_LABEL && !label.iter().any(u8::is_ascii_uppercase) => {
+                rest = after
+            }
             _ => return false,
         }
     }

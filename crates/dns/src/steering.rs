@@ -7,8 +7,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 /// How a part of a record set is chosen for a client.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Steering {
     /// All live members together.
     All(Vec<Member>),
@@ -36,7 +38,7 @@ pub enum Steering {
 }
 
 /// One item of a record set's data, and the probe that says whether it is alive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Member {
     /// The position in the set's data.
     pub data: u16,
@@ -45,11 +47,11 @@ pub struct Member {
 }
 
 /// A probe of one target by one specification, however many names share it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ProbeId(pub u64);
 
 /// A country or a continent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Geo {
     /// A country by its two letters (ISO 3166), in upper case.
     Country([u8; 2]),
@@ -58,7 +60,7 @@ pub enum Geo {
 }
 
 /// Where a choice is, as far as it is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Location {
     /// The country or continent.
     pub geo: Option<Geo>,

@@ -21,6 +21,7 @@ use anyhow::Result;
 use clap::Parser;
 
 use crate::cli::{Cli, Color, Command};
+use crate::memory;
 use crate::render::Palette;
 use crate::source::SourceProblem;
 
@@ -47,6 +48,7 @@ impl From<Ending> for ExitCode {
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
+    memory::return_large_blocks();
     let cli = match Cli::try_parse() {
         Ok(cli) => as_invoked(cli, is_plugin()),
         Err(error) => return usage(&error),

@@ -196,6 +196,14 @@ impl Instance {
         })
     }
 
+    /// Steers zones that were kept by what their views say of where clients are.
+    pub fn steer_zones(&self, views: &[ViewInfo], zones: &mut BTreeMap<String, Zones>) {
+        for view in views.iter().filter(|view| view.geo.is_some()) {
+            let geo = self.geos.of(view);
+            zones.entry(view.name.clone()).and_modify(|zones| zones.set_geo(geo));
+        }
+    }
+
     /// Looks whether a database of places has changed, and steers by it if so.
     pub fn refresh_geo(&self) -> Result<(), PlanningPanic> {
         let moved = |view: &ViewInfo| {

@@ -96,7 +96,8 @@ impl Nameserver {
     ) -> Result<Nameserver> {
         let classes = arguments.classes.clone();
         let instance = Arc::new(Instance::new(move || planner(&classes)));
-        let (views, zones) = state.as_deref().map(saved::load).unwrap_or_default();
+        let (views, mut zones) = state.as_deref().map(saved::load).unwrap_or_default();
+        instance.steer_zones(&views, &mut zones);
         let mut nameserver = Nameserver {
             transfers: start_transfers(arguments, &instance, connection)?,
             keeper: state.clone().map(|state| Keeper::new(state, instance.clone()).without_serials()),

@@ -12,6 +12,7 @@ use planner::{Change, ClusterId, ObjectRef, Planner, Setting};
 use crate::cluster::feed::HERE;
 use crate::cluster::reading::{ClusterReading, normalized};
 use crate::cluster::{ClusterArguments, Connection};
+use crate::progress;
 use crate::source::{ClusterFolders, Severity, Source, SourceProblem};
 
 /// Folders that were read and planned.
@@ -32,7 +33,7 @@ impl Planned {
         let clusters = ClusterFolders::parse(arguments)?;
         require_folders(&clusters)?;
         let mut source = Source::new(&clusters);
-        let reading = source.read();
+        let reading = progress::read(&mut source);
         let mut planner = Planner::new(clusters.into_iter().map(|cluster| cluster.name).collect());
         let mut changes = first;
         changes.push(today(date));
@@ -70,7 +71,7 @@ impl ClusterPlan {
             let clusters = ClusterFolders::parse(folders)?;
             ensure!(clusters.len() == 1, "--kube is one cluster: name folders without NAME=");
             require_folders(&clusters)?;
-            let applied = Source::new(&clusters).read();
+            let applied = progress::read(&mut Source::new(&clusters));
             problems = applied.problems;
             let changes =
                 applied.changes.into_iter().filter_map(|change| applied_to(&planner, change)).collect();

@@ -26,6 +26,7 @@ mod cluster;
 mod documents;
 mod list;
 mod manifest;
+mod meter;
 mod problem;
 mod settled;
 #[cfg(test)]
@@ -46,8 +47,10 @@ pub use arguments::{ArgumentError, ClusterFolders, UNNAMED};
 use batch::{Batch, Circumstances};
 use claims::FileKey;
 use cluster::Cluster;
+use meter::Meter;
+pub use meter::Progress;
 pub use problem::{Severity, SourceProblem};
-use walk::{FileKind, Listing};
+use walk::{FileKind, Listing, Stamp};
 pub use watch::{Pace, Watch};
 
 use crate::secrets::FolderSecrets;
@@ -101,24 +104,21 @@ impl Source {
 
     /// Walks the folders and reads what changed.
     pub fn read(&mut self) -> Reading {
-        self.read_with_progress(&mut |_, _| {})
+        self.read_with_progress(&mut |_| {})
     }
 
-    /// Like [`Source::read`]; `progress` is told the files done and all files.
-    pub fn read_with_progress(&mut self, progress: &mut dyn FnMut(usize, usize)) -> Reading {
+    /// Like [`Source::read`]; `progress` is told how far it has come.
+    pub fn read_with_progress(&mut self, progress: &mut dyn FnMut(&Progress)) -> Reading {
         let listings: Vec<Vec<io::Result<Listing>>> = self.clusters.iter().map(listings).collect();
-        let total = listings.iter().flatten().flatten().map(|listing| listing.files.len()).sum();
-        let mut done = 0;
-        let mut step = || {
-            done += 1;
-            progress(done, total);
-        };
+        let files = || listings.iter().flatten().flatten().flat_map(|listing| listing.files.values());
+        let octets = files().flatten().map(Stamp::size).sum();
+        let meter = Meter::new(files().count(), octets, progress);
         let mut reading = Reading::default();
-        let circumstances = circumstances(self.state.as_deref(), self.patience);
+        let circumstances = circumstances(self.state.as_deref(), self.patience, &meter);
         for (cluster, listings) in self.clusters.iter_mut().zip(listings) {
             let mut batch = Batch::default();
             for (folder, listing) in listings.into_iter().enumerate() {
-                cluster.refresh(folder, listing, circumstances, &mut batch, &mut step);
+                cluster.refresh(folder, listing, circumstances, &mut batch);
             }
             reading.changes.extend(cluster.finish(batch, circumstances));
         }
@@ -145,7 +145,9 @@ impl Source {
 
     fn read_files(&mut self, files: &[(usize, FileKey)]) -> Reading {
         let mut reading = Reading::default();
-        let circumstances = circumstances(self.state.as_deref(), self.patience);
+        let mut nobody = |_: &Progress| {};
+        let meter = Meter::new(0, 0, &mut nobody);
+        let circumstances = circumstances(self.state.as_deref(), self.patience, &meter);
         for (index, cluster) in self.clusters.iter_mut().enumerate() {
             let mut batch = Batch::default();
             for (_, key) in files.iter().filter(|(of, _)| *of == index) {
@@ -231,8 +233,12 @@ fn listings(cluster: &Cluster) -> Vec<io::Result<Listing>> {
     cluster.folders.iter().map(|folder| walk::walk(&folder.absolute)).collect()
 }
 
-fn circumstances(state: Option<&StateDir>, patience: Duration) -> Circumstances<'_> {
-    Circumstances { state, now: Instant::now(), patience }
+fn circumstances<'a>(
+    state: Option<&'a StateDir>,
+    patience: Duration,
+    meter: &'a Meter<'a>,
+) -> Circumstances<'a> {
+    Circumstances { state, now: Instant::now(), patience, meter }
 }
 
 fn is_hidden(below: &Path) -> bool {

@@ -6,9 +6,10 @@
 //! serials         the serial of every zone and the hash of the content that carried it
 //! delivered       what may stand at webhook servers because of us
 //! remembered      under what DNSRecords stand at providers, so that one that moves is made before it is broken
-//! zones           which compiled zones each view has      zone/HASH   one compiled zone
+//! zones           which compiled zones each view has, as packed zones
 //! journal         what changed in these zones since they were written
-//! file/HASH       one source file's last good content and last valid objects
+//! file/HASH       one source file's last good content and last valid objects; a zone file's zone is packed
+//! zone/HASH       one packed zone, of a view or of a source file or of both
 //! ```
 //!
 //! Every file is versioned, checksummed, written aside, synced and renamed by one thread of its
@@ -17,6 +18,7 @@
 //! never fatal. A journal is used as far as it can be read. `plan`, `check` and `explain` do not
 //! come here.
 
+mod blobs;
 mod journal;
 mod location;
 mod saved_file;
@@ -33,14 +35,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use api::Kind;
-use dns::Name;
+use dns::{Name, PackedZone};
 use planner::{Change, ClusterId, Memory, ObjectRef, SavedSerial};
 
+use serde_json::Value;
+
 use crate::deliveries::Everything;
+use blobs::Blobs;
+use sealed::SealError;
 
 pub use location::default_location;
 pub(crate) use location::{absolute, key};
-pub use saved_file::{SavedContent, SavedFile, SavedKey};
+pub use saved_file::{SavedContent, SavedFile, SavedKey, SavedZoneFile, ZoneTexts};
 use writer::Writer;
 
 const FILES: &str = "file";
@@ -48,14 +54,25 @@ const SERIALS: &str = "serials";
 const DELIVERED: &str = "delivered";
 const REMEMBERED: &str = "remembered";
 
-/// The zones of each view, in the views' order: the view's name, then its zones in a form that
-/// only the caller knows.
-pub type SavedZones = Vec<(String, Vec<Vec<u8>>)>;
+/// The zones of each view, in the views' order.
+pub type SavedZones = Vec<(String, Vec<SavedZone>)>;
+
+/// A zone as it is kept: what is over its file, and the file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SavedZone {
+    /// The SOA, and the names that are not as the file has them; all names where there is no file.
+    pub own: Arc<PackedZone>,
+    /// The zone file under them.
+    pub base: Option<Arc<PackedZone>>,
+    /// Names that a packed zone cannot say, in a form that only the caller knows.
+    pub names: Value,
+}
 
 /// A state directory that this process holds.
 #[derive(Debug)]
 pub struct StateDir {
     root: PathBuf,
+    blobs: Arc<Blobs>,
     troubles: Troubles,
     writer: Writer,
     _lock: File,
@@ -89,8 +106,9 @@ impl StateDir {
         }
         let lock = lock(root)?;
         let troubles = Troubles::default();
-        let writer = Writer::start(root.to_owned(), troubles.clone()).map_err(failed)?;
-        Ok(StateDir { root: root.to_owned(), troubles, writer, _lock: lock })
+        let blobs = Arc::new(Blobs::new(root.join(zones::BLOBS)));
+        let writer = Writer::start(root.to_owned(), blobs.clone(), troubles.clone()).map_err(failed)?;
+        Ok(StateDir { root: root.to_owned(), blobs, troubles, writer, _lock: lock })
     }
 
     /// Where it is.
@@ -124,13 +142,8 @@ impl StateDir {
     }
 
     /// Keeps the last good content of a source file.
-    pub fn save_file(&self, saved: &SavedFile) {
-        match saved.to_bytes() {
-            Ok(bytes) => self.writer.write(Path::new(FILES).join(saved.key.file_name()), bytes),
-            Err(error) => {
-                self.troubles.add(format!("the state of {} cannot be kept: {error}", saved.key.path))
-            }
-        }
+    pub fn save_file(&self, saved: SavedFile) {
+        self.writer.write_source(Path::new(FILES).join(saved.key.file_name()), saved);
     }
 
     /// Drops a source file that is gone.
@@ -151,7 +164,7 @@ impl StateDir {
 
     /// The serials as last saved; none when there are none or they cannot be read.
     pub fn load_serials(&self) -> BTreeMap<Name, SavedSerial> {
-        self.load(&self.root.join(SERIALS), |bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default()
+        self.load(&self.root.join(SERIALS), json).unwrap_or_default()
     }
 
     /// Keeps the serials.
@@ -164,7 +177,7 @@ impl StateDir {
 
     /// What may stand at servers because of us, as last saved.
     pub fn load_delivered(&self) -> Everything {
-        self.load(&self.root.join(DELIVERED), |bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default()
+        self.load(&self.root.join(DELIVERED), json).unwrap_or_default()
     }
 
     /// Keeps what may stand at servers because of us.
@@ -178,9 +191,8 @@ impl StateDir {
     /// Under what DNSRecords stood at providers, as last saved; an object's kind is left out, since all are
     /// DNSRecords.
     pub fn load_remembered(&self) -> Vec<Change> {
-        let saved: Vec<(u16, Arc<str>, Arc<str>, Memory)> = self
-            .load(&self.root.join(REMEMBERED), |bytes| serde_json::from_slice(bytes).ok())
-            .unwrap_or_default();
+        let saved: Vec<(u16, Arc<str>, Arc<str>, Memory)> =
+            self.load(&self.root.join(REMEMBERED), json).unwrap_or_default();
         let change = |(cluster, namespace, name, memory)| {
             let reference = ObjectRef { kind: Kind::DNSRecord, namespace, name };
             Change::Remembered(ClusterId(cluster), reference, memory)
@@ -203,9 +215,37 @@ impl StateDir {
     /// The compiled zones as last saved; a zone that cannot be read is left out and reported.
     pub fn load_zones(&self) -> SavedZones {
         let index = self.load(&self.root.join(zones::INDEX), zones::parse_index).unwrap_or_default();
-        let blob =
-            |hash: &String| self.load(&self.root.join(zones::BLOBS).join(hash), |bytes| Some(bytes.to_vec()));
-        index.into_iter().map(|(view, hashes)| (view, hashes.iter().filter_map(blob).collect())).collect()
+        let zones =
+            |kept: Vec<zones::Kept>| kept.into_iter().filter_map(|kept| self.load_zone(kept)).collect();
+        index.into_iter().map(|(view, kept)| (view, zones(kept))).collect()
+    }
+
+    /// A zone that is there in part only would answer that the rest does not exist.
+    fn load_zone(&self, kept: zones::Kept) -> Option<SavedZone> {
+        let base = match &kept.base {
+            Some(hash) => Some(self.packed(hash)?),
+            None => None,
+        };
+        Some(SavedZone { own: self.packed(&kept.own)?, base, names: kept.names })
+    }
+
+    /// The packed zone with this hash; one that cannot be read is set aside and reported.
+    fn packed(&self, hash: &str) -> Option<Arc<PackedZone>> {
+        if let Some(zone) = self.blobs.in_memory(hash) {
+            return Some(zone);
+        }
+        let path = self.blobs.path(hash);
+        let trouble = match self.blobs.read(hash) {
+            Ok(Some(Some(zone))) => return Some(zone),
+            Ok(Some(None)) => SENSELESS.to_owned(),
+            Ok(None) => {
+                self.troubles.add(format!("{} is missing", path.display()));
+                return None;
+            }
+            Err(error) => error.to_string(),
+        };
+        self.set_aside(&path, &trouble);
+        None
     }
 
     /// Keeps the compiled zones; only those that changed are written. The journal begins anew.
@@ -258,7 +298,7 @@ impl StateDir {
     }
 
     fn load_file_at(&self, path: &Path) -> Option<SavedFile> {
-        self.load(path, SavedFile::from_bytes)
+        self.load(path, |bytes| SavedFile::from_bytes(bytes, |hash| self.packed(hash))).flatten()
     }
 
     fn saved_files(&self) -> Vec<PathBuf> {
@@ -268,21 +308,30 @@ impl StateDir {
     }
 
     /// Reads, checks and decodes a file; one that cannot be read is set aside and reported.
-    fn load<T>(&self, path: &Path, decode: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
-        let trouble = match sealed::read(path) {
-            Ok(None) => return None,
-            Ok(Some(bytes)) => match decode(&bytes) {
-                Some(decoded) => return Some(decoded),
-                None => "its content makes no sense".to_owned(),
-            },
-            Err(error) => error.to_string(),
-        };
+    fn load<T>(&self, path: &Path, decode: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
+        let read =
+            |result: Result<Option<Vec<u8>>, SealError>| match result.map_err(|error| error.to_string())? {
+                Some(bytes) => decode(&bytes).map(Some).ok_or_else(|| SENSELESS.to_owned()),
+                None => Ok(None),
+            };
+        read(sealed::read(path)).unwrap_or_else(|trouble: String| {
+            self.set_aside(path, &trouble);
+            None
+        })
+    }
+
+    fn set_aside(&self, path: &Path, trouble: &str) {
         self.troubles.add(match sealed::set_aside(path) {
             Ok(to) => format!("{} cannot be used ({trouble}): set aside as {}", path.display(), to.display()),
             Err(error) => format!("{} cannot be used ({trouble}) nor set aside ({error})", path.display()),
         });
-        None
     }
+}
+
+const SENSELESS: &str = "its content makes no sense";
+
+fn json<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    serde_json::from_slice(bytes).ok()
 }
 
 /// Keeps other processes out of a directory for as long as the file is open.
@@ -314,6 +363,6 @@ impl Troubles {
 }
 
 /// Lower-case hexadecimal digits.
-fn hex(octets: &[u8]) -> String {
+pub(crate) fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }

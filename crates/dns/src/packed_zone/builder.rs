@@ -97,14 +97,7 @@ impl Builder {
         self.buffer.extend_from_slice(below);
         let set_count_at = self.buffer.len();
         self.buffer.extend_from_slice(&[0; 2]);
-        OpenNode {
-            key_at,
-            set_count_at,
-            set_count: 0,
-            rtype: None,
-            record_count_at: 0,
-            record_count: 0,
-        }
+        OpenNode { key_at, set_count_at, set_count: 0, rtype: None, record_count_at: 0, record_count: 0 }
     }
 
     fn open_set(&mut self, node: &mut OpenNode, rtype: Rtype, ttl: u32) {

@@ -113,7 +113,12 @@ impl Checked {
     }
 
     /// At least one record, in order, each as its type has it.
-    fn read_records(&mut self, reader: &mut Reader<'_>, hash: impl Fn(&[u8]) -> u64, rtype: Rtype) -> Option<()> {
+    fn read_records(
+        &mut self,
+        reader: &mut Reader<'_>,
+        hash: impl Fn(&[u8]) -> u64,
+        rtype: Rtype,
+    ) -> Option<()> {
         let count = reader.u32().filter(|count| *count > 0)?;
         let mut last = None;
         for _ in 0..count {

@@ -71,7 +71,8 @@ impl<'i, 'f> ZoneReader<'i, 'f> {
 
     fn read_lines(&mut self, octets: &[u8], is_last: bool) -> Result<usize, Fault> {
         // Some editors put a byte order mark at the start.
-        let mark = if !self.started && octets.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        let mark =
+            if !self.started && octets.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
         let text = self.text(&octets[mark..])?;
         let (taken, lines) = self.reader.read_first_file(text, self.line, is_last)?;
         self.started |= mark + taken > 0;
@@ -84,7 +85,9 @@ impl<'i, 'f> ZoneReader<'i, 'f> {
             let before = &octets[..error.valid_up_to()];
             let lines = before.iter().filter(|octet| **octet == b'\n').count() as u32;
             let place = Place { file: 0, line: self.line + lines, column: 1 };
-            place.fault("the line is not UTF-8 text; write octets beyond ASCII as a backslash and three digits")
+            place.fault(
+                "the line is not UTF-8 text; write octets beyond ASCII as a backslash and three digits",
+            )
         })
     }
 

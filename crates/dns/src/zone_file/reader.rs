@@ -89,7 +89,12 @@ impl<'i, 'f> Reader<'i, 'f> {
 
     /// Reads part of the first file: whole lines, unless it is the last. Gives how many octets
     /// and lines were read; what is left is an entry that ends in a later part.
-    pub(super) fn read_first_file(&mut self, text: &str, line: u32, is_last: bool) -> Result<(usize, u32), Fault> {
+    pub(super) fn read_first_file(
+        &mut self,
+        text: &str,
+        line: u32,
+        is_last: bool,
+    ) -> Result<(usize, u32), Fault> {
         self.open.push(0);
         let read = self.read_part(Part { file: 0, text, line, is_last });
         self.open.pop();

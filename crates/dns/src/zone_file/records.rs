@@ -112,7 +112,8 @@ impl Records {
     pub(super) fn get(&self, at: u32) -> Record<'_> {
         let record = &self.buffer[at as usize..];
         let short = |at: usize| u16::from_be_bytes([record[at], record[at + 1]]);
-        let long = |at: usize| u32::from_be_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]]);
+        let long =
+            |at: usize| u32::from_be_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]]);
         let data_at = HEADER + usize::from(short(10) & !OUTSIDE);
         Record {
             inside: short(10) & OUTSIDE == 0,

@@ -1,12 +1,13 @@
 #![allow(clippy::unwrap_used)]
 
 mod generate;
+mod ways;
 mod write;
 
 use rstest::rstest;
 
 use super::*;
-use crate::Rtype;
+use crate::{Rdata, RecordSet, Rtype};
 
 const SOA: &str = "@ 360 IN SOA ns noc 1 86400 7200 3600000 360\n";
 

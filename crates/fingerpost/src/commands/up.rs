@@ -9,7 +9,6 @@
 mod banner;
 mod delivering;
 mod notices;
-mod progress;
 mod samples;
 
 pub(super) use delivering::owner;
@@ -40,6 +39,7 @@ use crate::instance::transfers::{Means, Transfers};
 use crate::instance::{Instance, guarded, saved};
 use crate::keys::KeyFolder;
 use crate::planned;
+use crate::progress;
 use crate::render::Palette;
 use crate::secrets::{LocalSecrets, SecretFiles};
 use crate::source::{ClusterFolders, Pace, Reading, Source, Watch};
@@ -170,6 +170,7 @@ impl Up {
         let mut zones = zones;
         up.instance.signings.set_source(key_source(arguments, up.state.as_deref()));
         up.instance.sign_zones(&views, &mut zones);
+        up.instance.steer_zones(&views, &mut zones);
         let wanted = Ports::default().endpoints(&views);
         up.bind_or_fail(&wanted).await?;
         let endpoints = up.listeners.table(&wanted);

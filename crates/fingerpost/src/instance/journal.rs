@@ -1,13 +1,13 @@
 //! What changed in the zones since they were kept whole, to and from the state directory.
 //!
-//! An entry says all that a name has now, wherever that comes from: a kept zone is one packed
-//! zone, and knows nothing of a file under it that could show again. What an entry cannot say
-//! needs the zones kept whole: other views, zones that came or went, another file under a zone.
+//! An entry says all that a name has now, wherever that comes from, so that it holds whatever is
+//! under it. What an entry cannot say needs the zones kept whole: other views, zones that came or
+//! went, another file under a zone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dns::{Name, PackedZone, Rdata, RecordSet, Rtype};
+use dns::{Name, PackedZone, Rdata, RecordSet, Rtype, Steering};
 use planner::{Delta, ViewInfo};
 use serde::{Deserialize, Serialize};
 use server::{ViewTable, Zone, ZoneUpdate, Zones};
@@ -40,9 +40,15 @@ pub struct Entry {
     sets: Vec<Set>,
 }
 
-/// A record set of an entry: the type, the TTL, and the data in wire form as hexadecimal digits.
+/// A record set of an entry: the type, the TTL, the data in wire form as hexadecimal digits, and
+/// how it is steered.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Set(u16, u32, Vec<String>);
+struct Set(
+    u16,
+    u32,
+    Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")] Option<Arc<Steering>>,
+);
 
 impl Moved {
     /// Takes in a later change.
@@ -112,7 +118,8 @@ fn node(view: &str, zone: &Zone, name: &Name) -> Entry {
 }
 
 impl Entry {
-    fn new(view: &str, zone: &Zone, name: Option<Name>, sets: &[RecordSet]) -> Entry {
+    /// A name of a zone with these sets.
+    pub fn new(view: &str, zone: &Zone, name: Option<Name>, sets: &[RecordSet]) -> Entry {
         let sets = sets.iter().map(Set::new).collect();
         Entry { view: view.to_owned(), zone: zone.origin().clone(), name, sets }
     }
@@ -143,14 +150,21 @@ impl Entry {
 
 impl Set {
     fn new(set: &RecordSet) -> Set {
-        Set(set.rtype.0, set.ttl, set.data.iter().map(|data| hex(data.wire())).collect())
+        let data = set.data.iter().map(|data| hex(data.wire())).collect();
+        Set(set.rtype.0, set.ttl, data, set.steering.clone())
     }
 
     fn record_set(&self, name: &Name) -> Option<RecordSet> {
         let rtype = Rtype(self.0);
         let data = |digits: &String| Rdata::from_wire(rtype, &octets(digits)?).ok();
         let data: Option<Vec<Rdata>> = self.2.iter().map(data).collect();
-        Some(RecordSet::new(name.clone(), rtype, self.1, data?))
+        let set = RecordSet::new(name.clone(), rtype, self.1, data?);
+        // Positions mean something only in the data as it was.
+        let is_steerable = |steering: &Arc<Steering>| {
+            let members = steering.members();
+            set.data.len() == self.2.len() && members.iter().all(|one| usize::from(one.data) < set.data.len())
+        };
+        self.3.iter().all(is_steerable).then(|| RecordSet { steering: self.3.clone(), ..set })
     }
 }
 
@@ -161,7 +175,18 @@ pub fn encoded(entries: &[Entry]) -> Option<Vec<u8>> {
 
 /// Reads what [`encoded`] wrote.
 pub fn decoded(octets: &[u8]) -> Option<Vec<Entry>> {
-    let entries: Vec<Entry> = serde_json::from_slice(octets).ok()?;
+    serde_json::from_slice(octets).ok().and_then(sound)
+}
+
+/// Entries that are kept beside a zone; none are null.
+pub fn from_value(value: serde_json::Value) -> Option<Vec<Entry>> {
+    match value {
+        serde_json::Value::Null => Some(Vec::new()),
+        value => serde_json::from_value(value).ok().and_then(sound),
+    }
+}
+
+fn sound(entries: Vec<Entry>) -> Option<Vec<Entry>> {
     entries.iter().all(Entry::is_sound).then_some(entries)
 }
 

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use api::Object;
-use dns::PackedZone;
 use planner::{Change, ObjectRef};
 
 use super::claims::FileKey;
 use super::manifest::Body;
-use crate::state::StateDir;
+use super::meter::Meter;
+use crate::state::{SavedZoneFile, StateDir};
 
 /// What is gathered while files are read.
 #[derive(Default)]
@@ -32,7 +32,7 @@ pub(super) enum Keep {
     /// The text of manifests.
     Text(String),
     /// The zone.
-    Zone(Arc<PackedZone>),
+    Zone(SavedZoneFile),
     /// Nothing: it is gone.
     Nothing,
 }
@@ -44,6 +44,8 @@ pub(super) struct Circumstances<'a> {
     pub(super) now: Instant,
     /// How long a file must be gone or empty before that is believed.
     pub(super) patience: Duration,
+    /// Who is told how far it has come.
+    pub(super) meter: &'a Meter<'a>,
 }
 
 impl Circumstances<'_> {

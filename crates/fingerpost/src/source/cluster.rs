@@ -19,7 +19,7 @@ use super::claims::{Claims, FileKey};
 use super::manifest::{Body, Declared};
 use super::problem::Trouble;
 use super::walk::{FileKind, Listing, Stamp};
-use super::zone::{Include, Place};
+use super::zone::{Digest, Include, Place};
 use crate::secrets::{FolderSecrets, Secret};
 use crate::state::{SavedKey, absolute};
 
@@ -84,8 +84,6 @@ enum Speech {
     Clear,
 }
 
-type Digest = [u8; 32];
-
 impl Cluster {
     pub(super) fn new(rank: u16, folders: &ClusterFolders) -> Cluster {
         let several = folders.folders.len() > 1;
@@ -124,7 +122,6 @@ impl Cluster {
         listing: io::Result<Listing>,
         circumstances: Circumstances<'_>,
         batch: &mut Batch,
-        done: &mut dyn FnMut(),
     ) {
         let listing = match listing {
             Ok(listing) => listing,
@@ -132,10 +129,11 @@ impl Cluster {
         };
         for (path, stamp) in &listing.files {
             let key = FileKey { folder, path: Arc::from(path.as_path()) };
+            let done = circumstances.meter.octets() + stamp.as_ref().map_or(0, Stamp::size);
             if !self.is_unchanged(&key, *stamp) {
                 self.look(&key, circumstances, batch);
             }
-            done();
+            circumstances.meter.done(done);
         }
         let known = self.files.keys().filter(|key| key.folder == folder && listing.proves_gone(&key.path));
         for key in known.cloned().collect::<Vec<_>>() {

@@ -1,7 +1,7 @@
 //! The text of a file that nobody is writing at the moment.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
@@ -10,6 +10,8 @@ use super::walk::Stamp;
 
 const ATTEMPTS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(2);
+/// How much of a large file is in memory at a time.
+const PART: usize = 256 << 10;
 
 /// Why there is no text.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,11 +24,36 @@ pub(super) enum Unread {
 
 /// Reads a file that is the same before and after.
 pub(super) fn read(path: &Path) -> Result<(Stamp, String), Unread> {
+    attempt(|| {
+        let mut text = String::new();
+        let stamp = stamped(path, |file| file.read_to_string(&mut text).map(drop))?;
+        Ok(stamp.map(|stamp| (stamp, text)))
+    })
+}
+
+/// Reads a file part by part, once; `None` where it changed meanwhile, and what was read is to be
+/// forgotten.
+pub(super) fn read_parts(path: &Path, take: &mut dyn FnMut(&[u8])) -> io::Result<Option<Stamp>> {
+    let mut part = vec![0; PART];
+    stamped(path, |file| {
+        loop {
+            match file.read(&mut part) {
+                Ok(0) => return Ok(()),
+                Ok(length) => take(&part[..length]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    })
+}
+
+/// Tries again and again, for a little while, until the file is quiet.
+pub(super) fn attempt<T>(mut once: impl FnMut() -> io::Result<Option<T>>) -> Result<T, Unread> {
     for attempt in 0..ATTEMPTS {
         if attempt > 0 {
             sleep(PAUSE);
         }
-        if let Some(read) = read_once(path).map_err(|error| Unread::Unreadable(error.to_string()))? {
+        if let Some(read) = once().map_err(|error| Unread::Unreadable(error.to_string()))? {
             return Ok(read);
         }
     }
@@ -34,13 +61,12 @@ pub(super) fn read(path: &Path) -> Result<(Stamp, String), Unread> {
 }
 
 /// The file may be replaced as well as written to, so the path is asked again, not the handle.
-fn read_once(path: &Path) -> std::io::Result<Option<(Stamp, String)>> {
+fn stamped(path: &Path, read: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<Option<Stamp>> {
     let mut file = File::open(path)?;
     let before = Stamp::of(&file.metadata()?);
-    let mut text = String::new();
-    file.read_to_string(&mut text)?;
+    read(&mut file)?;
     let after = Stamp::of(&fs::metadata(path)?);
-    Ok((before == after).then_some((after, text)))
+    Ok((before == after).then_some(after))
 }
 
 #[cfg(test)]
@@ -70,6 +96,23 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_changes_between_its_parts_does_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("a.zone"), folder.path().join("b.zone"));
+        fs::write(&path, "one").unwrap();
+        assert!(read_parts(&path, &mut |_| {}).unwrap().is_some());
+        let written = read_parts(&path, &mut |_| fs::write(&path, "longer").unwrap());
+        assert_eq!(written.unwrap(), None);
+        fs::write(&path, "one").unwrap();
+        let replaced = read_parts(&path, &mut |_| {
+            fs::write(&other, "two").unwrap();
+            fs::rename(&other, &path).unwrap();
+        });
+        assert_eq!(replaced.unwrap(), None);
+        assert!(read_parts(&path, &mut |_| drop(fs::remove_file(&path))).is_err());
+    }
+
+    #[test]
     fn a_file_that_grows_is_never_read_in_part() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.yaml");
@@ -87,6 +130,10 @@ mod tests {
         for _ in 0..20 {
             if let Ok((stamp, text)) = read(&path) {
                 assert_eq!(stamp.size(), text.len() as u64);
+            }
+            let mut length = 0;
+            if let Some(stamp) = read_parts(&path, &mut |part| length += part.len() as u64).unwrap() {
+                assert_eq!(stamp.size(), length);
             }
         }
         stop.store(true, Ordering::Relaxed);

@@ -43,7 +43,6 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    #[cfg(test)]
     pub(super) fn size(&self) -> u64 {
         self.size
     }

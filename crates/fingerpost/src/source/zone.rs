@@ -8,20 +8,36 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use dns::{Included, Name, PackedZone};
+use dns::{Included, Name, PackedZone, ZoneReader};
 use planner::FileNote;
+use ring::digest::{Context, SHA256, digest};
 
+use super::meter::Meter;
 use super::settled::{self, Unread};
 use super::walk::Stamp;
+use crate::state::{ZoneTexts, hex};
+
+/// The SHA-256 of a text.
+pub(super) type Digest = [u8; 32];
 
 /// What a zone file holds, and which files it was made from.
 pub(super) struct ZoneReading {
+    pub(super) glance: Glance,
     pub(super) zone: Result<(Arc<PackedZone>, Vec<FileNote>), Refused>,
     pub(super) includes: Vec<Include>,
 }
 
 /// The zone's origin where it is known, and what is wrong.
 pub(super) type Refused = (Option<Name>, FileNote);
+
+/// What can be told of a file's text without understanding it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Glance {
+    pub(super) stamp: Stamp,
+    pub(super) digest: Digest,
+    /// There is nothing but white space.
+    pub(super) blank: bool,
+}
 
 /// A file that a zone file includes, or would if it were there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +46,8 @@ pub(super) struct Include {
     pub(super) path: PathBuf,
     /// As it was when it was read; `None` when it was not there.
     pub(super) stamp: Option<Stamp>,
+    /// Of its text; `None` when there was none.
+    pub(super) digest: Option<Digest>,
 }
 
 /// Where a folder is, and how its files are called in messages.
@@ -50,19 +68,46 @@ fn stamp_of(path: &Path) -> Option<Stamp> {
     fs::metadata(path).ok().map(|metadata| Stamp::of(&metadata))
 }
 
-/// Reads a zone file's text.
-pub(super) fn read(place: Place<'_>, label: &str, text: &str) -> ZoneReading {
-    let mut includes: Vec<Include> = Vec::new();
-    let mut include = |including: &str, written: &str| {
-        let path = target(place, including, written)?;
-        let full = place.root.join(&path);
-        includes.push(Include { stamp: stamp_of(&full), path: path.clone() });
-        Ok(Included {
-            text: text_of(place.root, &full)?,
-            path: format!("{}{}", place.prefix, path.display()),
-        })
-    };
-    let zone = match dns::read_zone(label, text, &mut include) {
+/// Looks at a file's text without reading a zone from it, which is cheap.
+pub(super) fn glance(path: &Path) -> Result<Glance, Unread> {
+    settled::attempt(|| {
+        let mut sight = Sight::default();
+        let stamp = settled::read_parts(path, &mut |part| sight.take(part))?;
+        Ok(stamp.map(|stamp| sight.glance(stamp)))
+    })
+}
+
+/// Reads a zone file.
+pub(super) fn read(
+    place: Place<'_>,
+    label: &str,
+    path: &Path,
+    meter: &Meter<'_>,
+) -> Result<ZoneReading, Unread> {
+    settled::attempt(|| {
+        let mut includes: Vec<Include> = Vec::new();
+        let mut include = |including: &str, written: &str| included(place, including, written, &mut includes);
+        let mut reader = ZoneReader::new(label, &mut include);
+        let mut sight = Sight::default();
+        let before = meter.octets();
+        let stamp = settled::read_parts(path, &mut |part| {
+            sight.take(part);
+            reader.feed(part);
+            meter.read(part.len(), reader.records());
+        })?;
+        let Some(stamp) = stamp else {
+            meter.back_to(before);
+            return Ok(None);
+        };
+        let zone = judged(reader.finish());
+        Ok(Some(ZoneReading { glance: sight.glance(stamp), zone, includes }))
+    })
+}
+
+fn judged(
+    read: Result<dns::ReadZone, dns::ZoneFileError>,
+) -> Result<(Arc<PackedZone>, Vec<FileNote>), Refused> {
+    match read {
         Ok(read) => {
             let note = |r: dns::Remark| FileNote {
                 path: r.path,
@@ -75,8 +120,85 @@ pub(super) fn read(place: Place<'_>, label: &str, text: &str) -> ZoneReading {
         Err(e) => {
             Err((e.origin, FileNote { path: e.path, line: e.line, column: e.column, message: e.message }))
         }
+    }
+}
+
+/// What has been seen of a text.
+struct Sight {
+    context: Context,
+    blank: bool,
+}
+
+impl Default for Sight {
+    fn default() -> Sight {
+        Sight { context: Context::new(&SHA256), blank: true }
+    }
+}
+
+impl Sight {
+    fn take(&mut self, part: &[u8]) {
+        self.context.update(part);
+        self.blank = self.blank && part.iter().all(u8::is_ascii_whitespace);
+    }
+
+    fn glance(self, stamp: Stamp) -> Glance {
+        Glance { stamp, digest: as_digest(&self.context.finish()), blank: self.blank }
+    }
+}
+
+fn as_digest(digest: &ring::digest::Digest) -> Digest {
+    let mut out = Digest::default();
+    out.copy_from_slice(digest.as_ref());
+    out
+}
+
+fn included(
+    place: Place<'_>,
+    including: &str,
+    written: &str,
+    includes: &mut Vec<Include>,
+) -> Result<Included, String> {
+    let path = target(place, including, written)?;
+    let full = place.root.join(&path);
+    let text = text_of(place.root, &full);
+    let digest = text.as_ref().ok().map(|text| as_digest(&digest(&SHA256, text.as_bytes())));
+    includes.push(Include { stamp: stamp_of(&full), path: path.clone(), digest });
+    Ok(Included { text: text?, path: format!("{}{}", place.prefix, path.display()) })
+}
+
+/// Another version may read the same text otherwise.
+const READER: &str = env!("CARGO_PKG_VERSION");
+
+/// The texts that a zone was read from, and by whom, for the state directory.
+pub(super) fn texts(glance: &Glance, includes: &[Include]) -> ZoneTexts {
+    let include = |include: &Include| {
+        let digest = include.digest.map(|digest| hex(&digest)).unwrap_or_default();
+        (include.path.display().to_string(), digest)
     };
-    ZoneReading { zone, includes }
+    ZoneTexts {
+        reader: READER.to_owned(),
+        text: hex(&glance.digest),
+        includes: includes.iter().map(include).collect(),
+    }
+}
+
+/// The included files as they stand, where a file with this text and these includes would read as it
+/// did; `None` where any of them is another now.
+pub(super) fn unchanged_includes(
+    place: Place<'_>,
+    glance: &Glance,
+    texts: &ZoneTexts,
+) -> Option<Vec<Include>> {
+    if texts.reader != READER || hex(&glance.digest) != texts.text {
+        return None;
+    }
+    let include = |(path, expected): &(String, String)| {
+        let full = place.root.join(path);
+        let stamp = stamp_of(&full);
+        let found = as_digest(&digest(&SHA256, text_of(place.root, &full).ok()?.as_bytes()));
+        (hex(&found) == *expected).then(|| Include { path: path.into(), stamp, digest: Some(found) })
+    };
+    texts.includes.iter().map(include).collect()
 }
 
 /// The included file's path below the folder, by its spelling.

@@ -1,13 +1,28 @@
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::saved_file::tests::key;
+use super::saved_file::tests::{key, zone};
 use super::*;
 
 fn manifests(path: &str, text: &str) -> SavedFile {
     let content = SavedContent::Manifests { text: text.into(), last_valid: Vec::new() };
+    SavedFile { key: key(path), content }
+}
+
+fn saved_zone(serial: u32) -> SavedZone {
+    SavedZone { own: zone(serial), base: None, names: Value::Null }
+}
+
+/// A zone that is a change over a zone file.
+fn over_a_file(serial: u32) -> SavedZone {
+    SavedZone { base: Some(zone(serial)), names: serde_json::json!([1]), ..saved_zone(serial + 1) }
+}
+
+fn zone_file(path: &str, serial: u32) -> SavedFile {
+    let texts = ZoneTexts { text: "ab".into(), ..ZoneTexts::default() };
+    let content = SavedContent::Zone(SavedZoneFile { zone: zone(serial), texts, notes: Vec::new() });
     SavedFile { key: key(path), content }
 }
 
@@ -50,15 +65,17 @@ fn a_directory_that_cannot_be_made_is_an_error_that_names_the_way_out() {
 #[test]
 fn what_was_saved_is_there_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    let zones: SavedZones = vec![("weu".into(), vec![vec![1, 2], vec![3]]), ("neu".into(), vec![])];
+    let zones: SavedZones = vec![("weu".into(), vec![saved_zone(1), over_a_file(5)]), ("neu".into(), vec![])];
     let state = StateDir::open(folder.path()).unwrap();
-    state.save_file(&manifests("a.yaml", "a: 1"));
+    state.save_file(manifests("a.yaml", "a: 1"));
+    state.save_file(zone_file("example.org.zone", 5));
     state.save_serials(&serials(2026111601));
     state.save_zones(zones.clone());
     drop(state);
 
     let state = StateDir::open(folder.path()).unwrap();
     assert_eq!(state.load_file(&key("a.yaml")).unwrap(), manifests("a.yaml", "a: 1"));
+    assert_eq!(state.load_file(&key("example.org.zone")).unwrap(), zone_file("example.org.zone", 5));
     assert_eq!(state.load_file(&key("b.yaml")), None);
     assert_eq!(state.load_serials(), serials(2026111601));
     assert_eq!(state.load_zones(), zones);
@@ -79,7 +96,7 @@ fn an_empty_directory_has_nothing_and_no_problem() {
 fn a_file_torn_at_every_byte_is_set_aside_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let state = StateDir::open(folder.path()).unwrap();
-    state.save_file(&manifests("a.yaml", "a: 1"));
+    state.save_file(manifests("a.yaml", "a: 1"));
     state.flush();
     let path = stored_file(&state);
     let whole = fs::read(&path).unwrap();
@@ -110,12 +127,14 @@ fn a_whole_file_with_senseless_content_is_set_aside_too() {
 fn one_torn_zone_leaves_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let state = StateDir::open(folder.path()).unwrap();
-    state.save_zones(vec![("weu".into(), vec![vec![1], vec![2]])]);
+    state.save_zones(vec![("weu".into(), vec![saved_zone(1), saved_zone(2)])]);
     state.flush();
-    let index: Vec<(String, Vec<String>)> =
+    drop(state);
+    let index =
         zones::parse_index(&sealed::read(&folder.path().join(zones::INDEX)).unwrap().unwrap()).unwrap();
-    fs::write(folder.path().join(zones::BLOBS).join(&index[0].1[0]), "torn").unwrap();
-    assert_eq!(state.load_zones(), vec![("weu".into(), vec![vec![2]])]);
+    fs::write(folder.path().join(zones::BLOBS).join(&index[0].1[0].own), "torn").unwrap();
+    let state = StateDir::open(folder.path()).unwrap();
+    assert_eq!(state.load_zones(), vec![("weu".into(), vec![saved_zone(2)])]);
     assert_eq!(state.take_problems().len(), 1);
 }
 
@@ -123,15 +142,102 @@ fn one_torn_zone_leaves_the_others() {
 fn a_changed_zone_writes_that_zone_and_removes_the_old_one() {
     let folder = tempfile::tempdir().unwrap();
     let state = StateDir::open(folder.path()).unwrap();
-    state.save_zones(vec![("weu".into(), vec![vec![1], vec![2]])]);
+    state.save_zones(vec![("weu".into(), vec![saved_zone(1), saved_zone(2)])]);
     state.flush();
     let before = files_in(&folder.path().join(zones::BLOBS));
-    state.save_zones(vec![("weu".into(), vec![vec![1], vec![3]])]);
+    state.save_zones(vec![("weu".into(), vec![saved_zone(1), saved_zone(3)])]);
     state.flush();
     let after = files_in(&folder.path().join(zones::BLOBS));
     assert_eq!(after.len(), 2);
     assert_eq!(after.iter().filter(|name| before.contains(name)).count(), 1);
-    assert_eq!(state.load_zones(), vec![("weu".into(), vec![vec![1], vec![3]])]);
+    assert_eq!(state.load_zones(), vec![("weu".into(), vec![saved_zone(1), saved_zone(3)])]);
+}
+
+#[test]
+fn a_zone_file_and_the_views_that_serve_it_have_one_packed_zone_on_disk_and_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = StateDir::open(folder.path()).unwrap();
+    state.save_file(zone_file("example.org.zone", 5));
+    state.save_zones(vec![("weu".into(), vec![over_a_file(5)]), ("neu".into(), vec![over_a_file(5)])]);
+    drop(state);
+    assert_eq!(files_in(&folder.path().join(zones::BLOBS)).len(), 2, "what is over the file, and the file");
+    let state = StateDir::open(folder.path()).unwrap();
+    let zones = state.load_zones();
+    let bases: Vec<_> = zones.iter().map(|(_, zones)| zones[0].base.clone().unwrap()).collect();
+    let SavedContent::Zone(file) = state.load_file(&key("example.org.zone")).unwrap().content else {
+        panic!("it is a zone file");
+    };
+    assert!(Arc::ptr_eq(&bases[0], &bases[1]) && Arc::ptr_eq(&bases[0], &file.zone));
+}
+
+#[test]
+fn a_zone_files_packed_zone_stays_while_only_the_file_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = StateDir::open(folder.path()).unwrap();
+    state.save_file(zone_file("example.org.zone", 5));
+    state.save_zones(vec![("weu".into(), vec![saved_zone(1)])]);
+    state.flush();
+    assert!(state.load_file(&key("example.org.zone")).is_some());
+    assert_eq!(files_in(&folder.path().join(zones::BLOBS)).len(), 2);
+    state.forget_file(&key("example.org.zone"));
+    state.save_zones(vec![("weu".into(), vec![saved_zone(1)])]);
+    state.flush();
+    assert_eq!(files_in(&folder.path().join(zones::BLOBS)).len(), 1, "and goes with it");
+}
+
+#[test]
+fn a_packed_zone_with_any_octet_changed_is_set_aside_and_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = StateDir::open(folder.path()).unwrap();
+    state.save_zones(zones(1));
+    state.flush();
+    let blobs = folder.path().join(zones::BLOBS);
+    let path = blobs.join(&files_in(&blobs)[0]);
+    let whole = fs::read(&path).unwrap();
+    for at in 0..whole.len() {
+        let mut changed = whole.clone();
+        changed[at] ^= 1 << (at % 8);
+        for damaged in [&changed[..], &whole[..at]] {
+            fs::write(&path, damaged).unwrap();
+            assert_eq!(state.load_zones(), [("weu".to_owned(), vec![])], "octet {at}");
+            assert!(state.take_problems()[0].contains("set aside"), "octet {at}");
+            assert!(!path.exists());
+        }
+    }
+    fs::write(&path, &whole).unwrap();
+    assert_eq!(state.load_zones(), zones(1));
+}
+
+#[test]
+fn a_packed_zone_under_the_name_of_another_is_not_taken_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = StateDir::open(folder.path()).unwrap();
+    state.save_zones(vec![("weu".into(), vec![saved_zone(1), saved_zone(2)])]);
+    state.flush();
+    let blobs = folder.path().join(zones::BLOBS);
+    let names = files_in(&blobs);
+    fs::copy(blobs.join(&names[0]), blobs.join(&names[1])).unwrap();
+    assert_eq!(state.load_zones()[0].1.len(), 1);
+    assert_eq!(state.take_problems().len(), 1);
+}
+
+#[test]
+fn what_a_write_that_was_interrupted_left_is_not_read_and_goes_with_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = StateDir::open(folder.path()).unwrap();
+    state.save_zones(zones(1));
+    state.flush();
+    let blobs = folder.path().join(zones::BLOBS);
+    fs::write(blobs.join("0123.new"), "fingerpost state 1").unwrap();
+    fs::write(folder.path().join("zones.new"), "fingerpost").unwrap();
+    drop(state);
+    let state = StateDir::open(folder.path()).unwrap();
+    assert_eq!(state.load_zones(), zones(1));
+    state.save_zones(zones(2));
+    state.flush();
+    assert_eq!(files_in(&blobs).len(), 1);
+    assert_eq!(state.load_zones(), zones(2));
+    assert_eq!(state.take_problems(), Vec::<String>::new());
 }
 
 #[test]
@@ -139,8 +245,8 @@ fn saving_the_same_again_writes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let state = StateDir::open(folder.path()).unwrap();
     let save = || {
-        state.save_file(&manifests("a.yaml", "a: 1"));
-        state.save_zones(vec![("weu".into(), vec![vec![1]])]);
+        state.save_file(manifests("a.yaml", "a: 1"));
+        state.save_zones(zones(1));
         state.save_serials(&serials(1));
         state.flush();
         let zone = folder.path().join(zones::BLOBS).join(&files_in(&folder.path().join(zones::BLOBS))[0]);
@@ -158,7 +264,7 @@ fn a_folder_gives_back_its_own_files_only() {
     let mut other = manifests("c.yaml", "c: 1");
     other.key.folder = "/etc/other".into();
     for saved in [&manifests("b.yaml", "b: 1"), &manifests("a.yaml", "a: 1"), &other] {
-        state.save_file(saved);
+        state.save_file(saved.clone());
     }
     state.flush();
     let found = state.load_folder("default", "/etc/dns");
@@ -170,7 +276,7 @@ fn a_forgotten_file_is_gone_and_the_others_stay() {
     let folder = tempfile::tempdir().unwrap();
     let state = StateDir::open(folder.path()).unwrap();
     for path in ["a.yaml", "b.yaml", "c.yaml"] {
-        state.save_file(&manifests(path, "x: 1"));
+        state.save_file(manifests(path, "x: 1"));
     }
     state.forget_file(&key("a.yaml"));
     state.flush();
@@ -200,8 +306,8 @@ fn text(octets: &[u8]) -> Option<String> {
     String::from_utf8(octets.to_vec()).ok()
 }
 
-fn zones(content: u8) -> SavedZones {
-    vec![("weu".into(), vec![vec![content]])]
+fn zones(serial: u32) -> SavedZones {
+    vec![("weu".into(), vec![saved_zone(serial)])]
 }
 
 #[test]
@@ -248,6 +354,7 @@ fn a_crash_between_the_zones_and_their_journal_replays_nothing_over_them() {
     state.save_change("old".into());
     state.flush();
     let old = fs::read(&journal).unwrap();
+    let first = sealed::read(&folder.path().join(zones::INDEX)).unwrap().unwrap();
     state.save_zones(zones(2));
     state.flush();
     fs::write(&journal, &old).unwrap();
@@ -255,20 +362,10 @@ fn a_crash_between_the_zones_and_their_journal_replays_nothing_over_them() {
     assert_eq!(state.take_problems(), Vec::<String>::new(), "it is no damage");
 
     // The zones become what they were, and again there is a crash before the journal begins anew.
-    let index = serde_json::to_vec(&first_index(&old)).unwrap();
-    zones::write_index(folder.path(), &index).unwrap();
+    zones::write_index(folder.path(), &first).unwrap();
     assert_eq!(state.load_changes(text), Vec::<String>::new());
     fs::write(&journal, &old).unwrap();
     assert_eq!(state.load_changes(text), ["old"], "which it would have replayed");
-}
-
-/// The index that a journal belongs to.
-fn first_index(journal: &[u8]) -> Vec<(String, Vec<String>)> {
-    let hash = hex(ring::digest::digest(&ring::digest::SHA256, &[1]).as_ref());
-    let index = vec![("weu".to_owned(), vec![hash])];
-    let belongs = journal::frames(journal).index.unwrap();
-    assert_eq!(journal::index_hash(&serde_json::to_vec(&index).unwrap()), belongs);
-    index
 }
 
 #[test]

@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
+use super::blobs::Blobs;
 use super::journal::Journal;
-use super::{SavedZones, Troubles, sealed, zones};
+use super::{SavedFile, SavedZones, Troubles, sealed, zones};
 
 /// Hands work to the thread, and ends it when dropped, after its work is done.
 #[derive(Debug)]
@@ -25,25 +26,37 @@ pub(super) struct Writer {
 }
 
 enum Job {
-    Write(PathBuf, Vec<u8>),
+    Write(PathBuf, Content),
     Remove(PathBuf),
     Zones(SavedZones),
     Append(Vec<u8>),
     Flush(Sender<()>),
 }
 
+/// What is to stand in a file; a source file becomes octets on the thread, since a large zone takes
+/// its time.
+enum Content {
+    Octets(Vec<u8>),
+    Source(Box<SavedFile>),
+}
+
 impl Writer {
-    pub(super) fn start(root: PathBuf, troubles: Troubles) -> io::Result<Writer> {
+    pub(super) fn start(root: PathBuf, blobs: Arc<Blobs>, troubles: Troubles) -> io::Result<Writer> {
         let (jobs, work) = channel();
         let journal_ends = Arc::new(AtomicBool::new(true));
-        let mut disk = Disk { root, troubles, journal: None, journal_ends: journal_ends.clone() };
+        let mut disk = Disk { root, blobs, troubles, journal: None, journal_ends: journal_ends.clone() };
         let thread = thread::Builder::new().name("state".into()).spawn(move || disk.run(&work))?;
         Ok(Writer { jobs: Some(jobs), thread: Some(thread), journal_ends })
     }
 
     /// Replaces a file, named below the root.
     pub(super) fn write(&self, name: PathBuf, content: Vec<u8>) {
-        self.send(Job::Write(name, content));
+        self.send(Job::Write(name, Content::Octets(content)));
+    }
+
+    /// Replaces the state of a source file.
+    pub(super) fn write_source(&self, name: PathBuf, saved: SavedFile) {
+        self.send(Job::Write(name, Content::Source(Box::new(saved))));
     }
 
     pub(super) fn remove(&self, name: PathBuf) {
@@ -90,7 +103,7 @@ impl Drop for Writer {
 /// Everything that waits, the last word on each file only.
 #[derive(Default)]
 struct Batch {
-    files: BTreeMap<PathBuf, Option<Vec<u8>>>,
+    files: BTreeMap<PathBuf, Option<Content>>,
     zones: Option<SavedZones>,
     /// What goes into the journal, after the zones.
     appended: Vec<Vec<u8>>,
@@ -116,6 +129,7 @@ impl Batch {
 /// The thread's own side.
 struct Disk {
     root: PathBuf,
+    blobs: Arc<Blobs>,
     troubles: Troubles,
     journal: Option<Journal>,
     journal_ends: Arc<AtomicBool>,
@@ -139,11 +153,28 @@ impl Disk {
         let mut touched = BTreeSet::new();
         for (name, content) in &batch.files {
             let path = self.root.join(name);
-            let replaced = replace(&path, content.as_deref());
+            let replaced = self.replace(&path, content.as_ref());
             self.report(replaced.map(|()| touched.extend(path.parent().map(Path::to_owned))));
         }
         touched.iter().for_each(|directory| self.report(sealed::sync_directory(directory)));
         self.write_zones(batch);
+    }
+
+    fn replace(&self, path: &Path, content: Option<&Content>) -> io::Result<()> {
+        match content {
+            Some(Content::Octets(octets)) => sealed::write(path, octets).map(drop),
+            Some(Content::Source(saved)) => {
+                let octets = saved.to_bytes(|zone| {
+                    let hash = self.blobs.write(zone)?;
+                    sealed::sync_directory(self.blobs.folder()).map(|()| hash)
+                });
+                sealed::write(path, &octets?).map(drop)
+            }
+            None => match fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            },
+        }
     }
 
     /// Writes the zones and their journal. What fails there ends the journal: a later frame would
@@ -155,7 +186,7 @@ impl Disk {
         }
         let journal = self.journal.take();
         let begun = match &batch.zones {
-            Some(zones) => zones::write(&self.root, zones).map(Some),
+            Some(zones) => zones::write(&self.root, &self.blobs, zones).map(Some),
             None => Ok(journal),
         };
         match begun.and_then(|journal| appended(journal, &batch.appended)) {
@@ -180,14 +211,4 @@ fn appended(mut journal: Option<Journal>, contents: &[Vec<u8>]) -> io::Result<Op
         _ => {}
     }
     Ok(journal)
-}
-
-fn replace(path: &Path, content: Option<&[u8]>) -> io::Result<()> {
-    match content {
-        Some(content) => sealed::write(path, content).map(drop),
-        None => match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        },
-    }
 }

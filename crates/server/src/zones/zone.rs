@@ -265,6 +265,11 @@ impl Zone {
         }
     }
 
+    /// What overrides the base, by name; a name without sets hides what the base has there.
+    pub fn own_nodes(&self) -> impl Iterator<Item = (&Name, Cow<'_, [RecordSet]>)> {
+        self.nodes.keys().map(|name| (name, self.sets_at(name.key())))
+    }
+
     /// All that the name with this key has itself, the SOA of the apex not among it.
     pub fn sets_at(&self, key: &[u8]) -> Cow<'_, [RecordSet]> {
         let sets = self.plain_sets_at(key);

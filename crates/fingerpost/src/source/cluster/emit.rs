@@ -63,12 +63,12 @@ impl Cluster {
     fn keep(&self, state: &StateDir, key: &FileKey, keep: &Keep) {
         let content = match keep {
             Keep::Nothing => return state.forget_file(&self.saved_key(key)),
-            Keep::Zone(zone) => SavedContent::Zone(zone.to_bytes()),
+            Keep::Zone(zone) => SavedContent::Zone(zone.clone()),
             Keep::Text(text) => {
                 SavedContent::Manifests { text: text.clone(), last_valid: self.last_valid_of(key) }
             }
         };
-        state.save_file(&SavedFile { key: self.saved_key(key), content });
+        state.save_file(SavedFile { key: self.saved_key(key), content });
     }
 
     fn last_valid_of(&self, key: &FileKey) -> Vec<serde_json::Value> {

@@ -1,6 +1,7 @@
 //! Looking at one file: its text, what it gives, and what stands in for it when it gives nothing.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use dns::PackedZone;
@@ -13,9 +14,10 @@ use super::super::manifest::{self, Body, Declared};
 use super::super::problem::Trouble;
 use super::super::settled::{self, Unread};
 use super::super::walk::{FileKind, Stamp};
-use super::super::{yaml, zone};
-use super::{Cluster, Digest, File, Speech};
-use crate::state::{SavedContent, SavedFile};
+use super::super::yaml;
+use super::super::zone::{self, Digest, Glance, Include, ZoneReading};
+use super::{Cluster, File, Speech};
+use crate::state::{SavedContent, SavedFile, SavedZoneFile};
 
 impl Cluster {
     /// Reads a file and takes what it says. Whatever cannot be read or makes no sense leaves its
@@ -28,17 +30,19 @@ impl Cluster {
     ) {
         let first = !self.files.contains_key(key);
         let path = self.folders[key.folder].absolute.join(&key.path);
-        let good = match settled::read(&path) {
-            Ok((stamp, text)) => self.take(key, stamp, text, circumstances, batch),
-            Err(unread) => self.take_nothing(key, unread, circumstances, batch),
+        let taken = match FileKind::of(&key.path) {
+            Some(FileKind::Zone) => self.look_at_zone(key, &path, circumstances, batch),
+            _ => settled::read(&path)
+                .map(|(stamp, text)| self.take_text(key, stamp, text, circumstances, batch)),
         };
+        let good = taken.unwrap_or_else(|unread| self.take_nothing(key, unread, circumstances, batch));
         if first && !good {
             self.stand_in(key, circumstances, batch);
         }
     }
 
     /// Says whether the file's content is as the file has it.
-    fn take(
+    fn take_text(
         &mut self,
         key: &FileKey,
         stamp: Stamp,
@@ -46,21 +50,83 @@ impl Cluster {
         circumstances: Circumstances<'_>,
         batch: &mut Batch,
     ) -> bool {
-        let root = self.folders[key.folder].absolute.clone();
         let file = self.files.entry(key.clone()).or_default();
         if text.trim().is_empty() && file.holds_something() && circumstances.doubts(&mut file.doubt) {
             return true;
         }
         let digest = Some(digest_of(&text));
-        let same = file.digest == digest && !file.includes.iter().any(|include| include.changed(&root));
+        let same = file.digest == digest;
         file.settle(stamp, digest);
-        if same {
+        same || self.take_manifests(key, text, batch)
+    }
+
+    /// As [`Cluster::take_text`]. A large zone is worth a look at its text before it is read: it may
+    /// be the one that is known, or the one that the state directory has.
+    fn look_at_zone(
+        &mut self,
+        key: &FileKey,
+        path: &Path,
+        circumstances: Circumstances<'_>,
+        batch: &mut Batch,
+    ) -> Result<bool, Unread> {
+        let saved = self.saved_zone(key, circumstances);
+        let file = self.files.entry(key.clone()).or_default();
+        if saved.is_some() || file.digest.is_some() || file.holds_something() {
+            let glance = zone::glance(path)?;
+            if self.is_known(key, &glance, circumstances) {
+                return Ok(true);
+            }
+            let includes = saved.and_then(|saved| {
+                zone::unchanged_includes(self.place(key), &glance, &saved.texts).map(|found| (saved, found))
+            });
+            if let Some((saved, includes)) = includes {
+                self.take_saved_zone(key, &glance, saved, includes, batch);
+                return Ok(true);
+            }
+        }
+        let label = self.label(key);
+        let reading = zone::read(self.place(key), &label, path, circumstances.meter)?;
+        Ok(self.take_zone(key, reading, batch))
+    }
+
+    /// What the state directory has of a zone file that is seen for the first time.
+    fn saved_zone(&self, key: &FileKey, circumstances: Circumstances<'_>) -> Option<SavedZoneFile> {
+        let state = circumstances.state.filter(|_| !self.files.contains_key(key))?;
+        match state.load_file(&self.saved_key(key))?.content {
+            SavedContent::Zone(saved) => Some(saved),
+            SavedContent::Manifests { .. } => None,
+        }
+    }
+
+    /// Whether the text is the one that was read last, or one that is not to be believed yet.
+    fn is_known(&mut self, key: &FileKey, glance: &Glance, circumstances: Circumstances<'_>) -> bool {
+        let root = self.folders[key.folder].absolute.clone();
+        let file = self.files.entry(key.clone()).or_default();
+        if glance.blank && file.holds_something() && circumstances.doubts(&mut file.doubt) {
             return true;
         }
-        match FileKind::of(&key.path) {
-            Some(FileKind::Zone) => self.take_zone(key, &text, batch),
-            _ => self.take_manifests(key, text, batch),
+        let same = file.digest == Some(glance.digest);
+        let same = same && !file.includes.iter().any(|include| include.changed(&root));
+        if same {
+            file.settle(glance.stamp, Some(glance.digest));
         }
+        same
+    }
+
+    fn take_saved_zone(
+        &mut self,
+        key: &FileKey,
+        glance: &Glance,
+        saved: SavedZoneFile,
+        includes: Vec<Include>,
+        batch: &mut Batch,
+    ) {
+        let label = self.label(key);
+        let file = self.files.entry(key.clone()).or_default();
+        file.settle(glance.stamp, Some(glance.digest));
+        file.includes = includes;
+        file.hold(saved.zone.clone(), &saved.notes);
+        batch.changes.push(Change::PutFile(self.id, label, saved.zone, saved.notes));
     }
 
     fn take_nothing(
@@ -117,16 +183,17 @@ impl Cluster {
         self.declare(key, declared, batch);
     }
 
-    fn take_zone(&mut self, key: &FileKey, text: &str, batch: &mut Batch) -> bool {
+    fn take_zone(&mut self, key: &FileKey, reading: ZoneReading, batch: &mut Batch) -> bool {
         let label = self.label(key);
-        let reading = zone::read(self.place(key), &label, text);
+        let texts = zone::texts(&reading.glance, &reading.includes);
         let file = self.files.entry(key.clone()).or_default();
+        file.settle(reading.glance.stamp, Some(reading.glance.digest));
         file.includes = reading.includes;
         match reading.zone {
             Ok((zone, notes)) => {
-                file.troubles = notes.iter().map(|note| zone_trouble(note, Trouble::remark)).collect();
-                file.zone = Some(zone.clone());
-                batch.keeps.insert(key.clone(), Keep::Zone(zone.clone()));
+                file.hold(zone.clone(), &notes);
+                let saved = SavedZoneFile { zone: zone.clone(), texts, notes: notes.clone() };
+                batch.keeps.insert(key.clone(), Keep::Zone(saved));
                 batch.changes.push(Change::PutFile(self.id, label, zone, notes));
                 true
             }
@@ -173,7 +240,7 @@ impl Cluster {
 
     fn restore(&mut self, key: &FileKey, saved: SavedFile, batch: &mut Batch) {
         match saved.content {
-            SavedContent::Zone(packed) => self.restore_zone(key, &packed, batch),
+            SavedContent::Zone(saved) => self.restore_zone(key, saved.zone, batch),
             SavedContent::Manifests { text, last_valid } => {
                 let objects = last_valid.iter().filter_map(yaml::object_from_value).map(Arc::new);
                 batch.restored.extend(objects.map(|object| (manifest::reference(&object), object)));
@@ -212,8 +279,7 @@ impl Cluster {
     }
 
     /// The last good zone comes before the change that says it is broken.
-    fn restore_zone(&mut self, key: &FileKey, packed: &[u8], batch: &mut Batch) {
-        let Ok(zone) = PackedZone::from_bytes(packed).map(Arc::new) else { return };
+    fn restore_zone(&mut self, key: &FileKey, zone: Arc<PackedZone>, batch: &mut Batch) {
         let label = self.label(key);
         let file = self.files.entry(key.clone()).or_default();
         file.zone = Some(zone.clone());
@@ -226,6 +292,11 @@ impl Cluster {
 impl File {
     fn holds_something(&self) -> bool {
         !self.declared.is_empty() || !self.secrets.is_empty() || self.zone.is_some()
+    }
+
+    fn hold(&mut self, zone: Arc<PackedZone>, notes: &[FileNote]) {
+        self.zone = Some(zone);
+        self.troubles = notes.iter().map(|note| zone_trouble(note, Trouble::remark)).collect();
     }
 
     fn settle(&mut self, stamp: Stamp, digest: Option<Digest>) {

@@ -186,8 +186,20 @@ fn an_empty_folder_says_what_to_put_there() {
 fn progress_counts_every_file() {
     let world = World::new(&[("a.yaml", ""), ("b/c.yaml", ""), ("d.json", "")]);
     let mut seen = Vec::new();
-    world.source().read_with_progress(&mut |done, total| seen.push((done, total)));
+    world.source().read_with_progress(&mut |progress| seen.push((progress.files, progress.all_files)));
     assert_eq!(seen, [(1, 3), (2, 3), (3, 3)]);
+}
+
+#[test]
+fn progress_counts_every_octet_and_the_records_of_zone_files() {
+    let zone = "@ 60 IN SOA ns host 1 2 3 4 5\nwww 60 IN A 192.0.2.1\n";
+    let world = World::new(&[("a.yaml", &record("a", "192.0.2.1")), ("example.org.zone", zone)]);
+    let mut seen = Vec::new();
+    world.source().read_with_progress(&mut |progress| seen.push(*progress));
+    let last = seen.last().unwrap();
+    assert_eq!((last.octets, last.files, last.records), (last.all_octets, 2, 0), "{seen:?}");
+    assert!(seen.iter().any(|progress| progress.records == 2), "{seen:?}");
+    assert!(seen.is_sorted_by_key(|progress| progress.octets), "{seen:?}");
 }
 
 #[test]

@@ -105,6 +105,49 @@ fn a_zone_file_that_broke_while_nobody_watched_has_its_last_content_first() {
     assert_eq!(run(&world), ["file example.org.zone 3", "broken file example.org.zone example.org."]);
 }
 
+/// Reads once as a process of its own; says what is told, and whether records were read.
+fn run_and_count(world: &World) -> (Vec<String>, bool) {
+    let mut any = false;
+    let reading = world.source_with_state().read_with_progress(&mut |progress| any |= progress.records > 0);
+    (told(&reading), any)
+}
+
+#[test]
+fn a_zone_file_with_the_same_text_is_not_read_again() {
+    let zone = "@ 60 IN SOA ns host 1 2 3 4 5\n@ 60 IN NS ns.example.net.\nx.net. 60 IN A 192.0.2.1\n";
+    let world = World::new(&[("example.org.zone", &format!("{zone}$INCLUDE more.inc\n"))]);
+    world.write("more.inc", "www 60 IN A 192.0.2.1\n");
+    let expected = vec!["file example.org.zone 3".to_owned()];
+    assert_eq!(run_and_count(&world), (expected.clone(), true));
+    // Another file with the same text is the same.
+    world.write("example.org.zone", &format!("{zone}$INCLUDE more.inc\n"));
+    assert_eq!(run_and_count(&world), (expected.clone(), false));
+    let mut source = world.source_with_state();
+    let reading = source.read();
+    assert!(reading.problems[0].message.contains("x.net. does not lie in the zone"), "{reading:?}");
+
+    world.write("more.inc", "www 60 IN A 192.0.2.1\nw 60 IN A 192.0.2.1\n");
+    assert_eq!(told(&source.read()), ["file example.org.zone 4"], "what it includes is watched");
+    world.write("more.inc", "www 60 IN A 192.0.2.2\n");
+    drop(source);
+    assert_eq!(run_and_count(&world), (expected.clone(), true), "another text that it includes");
+    world.write("example.org.zone", zone);
+    assert_eq!(run_and_count(&world), (vec!["file example.org.zone 2".to_owned()], true), "another text");
+}
+
+#[test]
+fn a_zone_file_whose_packed_zone_is_gone_from_the_state_is_read() {
+    let zone = "@ 60 IN SOA ns host 1 2 3 4 5\n@ 60 IN NS ns.example.net.\n";
+    let world = World::new(&[("example.org.zone", zone)]);
+    let expected = vec!["file example.org.zone 2".to_owned()];
+    assert_eq!(run_and_count(&world), (expected.clone(), true));
+    for entry in fs::read_dir(world.state.path().join("zone")).unwrap() {
+        fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+    assert_eq!(run_and_count(&world), (expected.clone(), true));
+    assert_eq!(run_and_count(&world), (expected, false), "and is there again");
+}
+
 #[test]
 fn without_a_state_directory_a_broken_file_has_nothing() {
     let world = World::new(&[("a.yaml", "kind: [\n")]);

@@ -1,0 +1,103 @@
+//! A zone file of many records: edited, overridden, restarted, and never without an answer.
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use e2e::{Expectation, Folder, Options, Up, Watcher, ask};
+
+const RECORDS: usize = 100_000;
+/// Long enough for a machine that has other things to do.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const CLASS: &str = "{apiVersion: dns.homelab.mortenolsen.pro/v1alpha1, kind: DNSClass, metadata: {name: main}, \
+                     spec: {embedded: {}}}\n";
+
+/// A zone file whose last name has this address; its lines are in no canonical order.
+fn zone(last: &str) -> Result<String> {
+    let mut text =
+        "$TTL 300\n@ SOA ns hostmaster 1 7200 3600 1209600 300\n@ NS ns\nns A 192.0.2.53\n".to_owned();
+    for number in 0..RECORDS {
+        writeln!(text, "host-{number} IN A 10.0.{}.{}", number >> 8 & 255, number & 255)?;
+    }
+    writeln!(text, "$GENERATE 1-{RECORDS} made-$ A 10.1.2.3")?;
+    writeln!(text, "last A {last}")?;
+    Ok(text)
+}
+
+fn record(address: &str) -> String {
+    format!(
+        "{{apiVersion: dns.homelab.mortenolsen.pro/v1alpha1, kind: DNSRecord, \
+         metadata: {{name: over, namespace: default}}, spec: {{domain: example.org, subdomain: host-7, type: A, \
+         values: [{address}], dnsClassRef: {{name: main}}}}}}\n"
+    )
+}
+
+fn wait_for(up: &Up, name: &str, record: &str) -> Result<()> {
+    let start = Instant::now();
+    while ask(up.dns(0), name)?.records != [record] {
+        if start.elapsed() > PATIENCE {
+            bail!("{name} is never {record}, but {}", ask(up.dns(0), name)?);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+fn folder() -> Result<Folder> {
+    let folder = Folder::new()?;
+    folder.write("class.yaml", CLASS)?;
+    folder.write("example.org.zone", &zone("192.0.2.1")?)?;
+    Ok(folder)
+}
+
+#[test]
+fn a_large_zone_is_edited_and_overridden_and_nothing_blinks() -> Result<()> {
+    let folder = folder()?;
+    let up = Up::start(Options::folder(folder.path()))?;
+    let watcher = Watcher::start(
+        up.dns(0),
+        vec![
+            Expectation::new("last.example.org", &[&["A 192.0.2.1"], &["A 192.0.2.2"]]),
+            Expectation::new("host-99999.example.org", &[&["A 10.0.134.159"]]),
+            Expectation::new("made-77777.example.org", &[&["A 10.1.2.3"]]),
+            Expectation::new("host-7.example.org", &[&["A 10.0.0.7"], &["A 192.0.2.7"]]),
+        ],
+    );
+    folder.write("over.yaml", &record("192.0.2.7"))?;
+    wait_for(&up, "host-7.example.org", "A 192.0.2.7")?;
+    folder.write("example.org.zone", &zone("192.0.2.2")?)?;
+    wait_for(&up, "last.example.org", "A 192.0.2.2")?;
+    assert_eq!(ask(up.dns(0), "host-7.example.org")?.records, ["A 192.0.2.7"], "over the new file too");
+    std::fs::remove_file(folder.path().join("over.yaml"))?;
+    wait_for(&up, "host-7.example.org", "A 10.0.0.7")?;
+    let report = watcher.stop()?;
+    assert!(report.queries > 10, "only {} queries", report.queries);
+    assert!(report.bad.is_empty(), "{} of {} answers: {:?}", report.bad.len(), report.queries, report.bad);
+    Ok(())
+}
+
+#[test]
+fn a_large_zone_answers_after_a_restart_without_its_folder() -> Result<()> {
+    let (folder, state) = (folder()?, Folder::new()?);
+    let options = || Options::folder(folder.path()).state(state.path());
+    let up = Up::start(options())?;
+    folder.write("over.yaml", &record("192.0.2.7"))?;
+    wait_for(&up, "host-7.example.org", "A 192.0.2.7")?;
+    up.wait_for_output("host-7.example.org")?;
+    // What was served is in the state a moment later.
+    std::thread::sleep(Duration::from_secs(3));
+    drop(up);
+    std::fs::remove_dir_all(folder.path())?;
+    let up = Up::start(options())?;
+    for (name, expected) in [
+        ("host-7.example.org", "A 192.0.2.7"),
+        ("host-99999.example.org", "A 10.0.134.159"),
+        ("made-1.example.org", "A 10.1.2.3"),
+        ("last.example.org", "A 192.0.2.1"),
+    ] {
+        assert_eq!(ask(up.dns(0), name)?.records, [expected], "{name}");
+    }
+    assert_eq!(ask(up.dns(0), "none.example.org")?.code, "Non-Existent Domain");
+    Ok(())
+}
