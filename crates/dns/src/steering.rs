@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// How a part of a record set is chosen for a client.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -29,6 +30,9 @@ pub enum Steering {
     Failover(Vec<Steering>),
     /// The choice nearest to the client that has a live member.
     Closest(Vec<(Location, Steering)>),
+    /// A choice with a name, such as its region's. The name is what is said of it, and what a sticky
+    /// choice knows it by, whatever is put before it in the list or taken from there.
+    Named(Arc<str>, Box<Steering>),
 }
 
 /// One item of a record set's data, and the probe that says whether it is alive.
@@ -101,7 +105,39 @@ impl Steering {
             }
             Steering::Failover(groups) => groups.iter().flat_map(Steering::members).collect(),
             Steering::Closest(choices) => choices.iter().flat_map(|(_, one)| one.members()).collect(),
+            Steering::Named(_, choice) => choice.members(),
         }
+    }
+
+    /// The same tree with other positions: what was at `n` is at `moved[n]`. A position that is not
+    /// in `moved` loses its member.
+    pub(crate) fn moved(self, moved: &[u16]) -> Steering {
+        let inner = |choice: Steering| choice.moved(moved);
+        match self {
+            Steering::All(members) => {
+                Steering::All(members.iter().filter_map(|one| one.moved(moved)).collect())
+            }
+            Steering::Weighted { sticky, choices } => Steering::Weighted {
+                sticky,
+                choices: choices.into_iter().map(|(weight, choice)| (weight, inner(choice))).collect(),
+            },
+            Steering::Geo { choices, default } => Steering::Geo {
+                choices: choices.into_iter().map(|(geo, choice)| (geo, inner(choice))).collect(),
+                default: Box::new(inner(*default)),
+            },
+            Steering::Failover(groups) => Steering::Failover(groups.into_iter().map(inner).collect()),
+            Steering::Closest(choices) => {
+                Steering::Closest(choices.into_iter().map(|(at, choice)| (at, inner(choice))).collect())
+            }
+            Steering::Named(name, choice) => Steering::Named(name, Box::new(inner(*choice))),
+        }
+    }
+}
+
+impl Member {
+    fn moved(self, moved: &[u16]) -> Option<Member> {
+        let data = *moved.get(usize::from(self.data))?;
+        Some(Member { data, ..self })
     }
 }
 

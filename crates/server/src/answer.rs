@@ -3,6 +3,7 @@
 //! ```text
 //!  octets ──► Query ──► Answer ──► octets
 //!       query.rs   lookup.rs   message.rs
+//!       edns.rs    chaos.rs    options.rs
 //! ```
 //!
 //! Every response fits the client's size, echoes id and question, and has TC set exactly when
@@ -12,16 +13,23 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use dns::Rtype;
 
-use crate::{Rcode, Zones};
+use crate::steering::Asker;
+use crate::{Identity, Rcode, ResponseKind, Zones};
 
 mod additional;
+mod chaos;
+mod edns;
 mod lookup;
 mod message;
+mod options;
 mod query;
+mod reply;
 
 pub use lookup::{Answer, ExtendedError, Step, lookup};
 use message::Message;
+use options::Offer;
 use query::{Query, Question};
+pub use reply::{CookieState, Reply};
 
 /// The largest UDP message that we send or ask for; it passes without fragments nearly everywhere.
 const UDP_SIZE: u16 = 1232;
@@ -35,6 +43,8 @@ pub enum Transport {
     Udp,
     /// In a stream: the response is limited to 65,535 octets.
     Tcp,
+    /// In an encrypted stream: the same, and its length may be hidden.
+    Tls,
 }
 
 /// What a client can see.
@@ -55,6 +65,10 @@ pub struct Circumstances<'a> {
     pub client: IpAddr,
     /// How it came.
     pub transport: Transport,
+    /// What the server says about itself.
+    pub identity: &'a Identity,
+    /// How long a connection may wait for its next query, in tenths of a second (RFC 7828).
+    pub keepalive: u16,
     /// The time, in seconds since 1970.
     pub now: u32,
     /// A number drawn for this query, for whatever is left to chance.
@@ -68,19 +82,12 @@ impl<'a> Circumstances<'a> {
             sight,
             client: Ipv4Addr::LOCALHOST.into(),
             transport: Transport::Udp,
+            identity: Identity::UNKNOWN,
+            keepalive: 0,
             now: 0,
             draw: 0,
         }
     }
-}
-
-/// What a response says about itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reply {
-    /// Its code.
-    pub rcode: Rcode,
-    /// Whether the TC bit is set.
-    pub truncated: bool,
 }
 
 /// Answers a query from zones that are synced; false means that there is no response at all.
@@ -96,9 +103,31 @@ pub fn answer(query: &[u8], zones: &Zones, transport: Transport, out: &mut Vec<u
 pub fn respond(octets: &[u8], around: Circumstances<'_>, out: &mut Vec<u8>) -> Option<Reply> {
     out.clear();
     let query = Query::read(octets)?;
-    let answer = decide(&query, around.sight);
-    let truncated = Message::new(&query, size(&query, around.transport), out).write(&answer);
-    Some(Reply { rcode: answer.rcode, truncated })
+    let offer = Offer::new(&query, &around);
+    let answer = decide(&query, &offer, &around);
+    let truncated = Message::new(&query, size(&query, around.transport), out).write(&answer, &offer);
+    Some(Reply::of(&query, &answer, &offer, truncated))
+}
+
+/// Writes what a client gets in place of a response past its limit: never longer than its query.
+///
+/// It is empty and truncated, so that a real client asks again over TCP. A client with a cookie
+/// that is not ours gets a good one, with which it is not limited any more (RFC 7873 section 5.2.4).
+pub fn respond_limited(octets: &[u8], around: Circumstances<'_>, out: &mut Vec<u8>) -> Option<Reply> {
+    out.clear();
+    let query = Query::read(octets)?;
+    let offer = Offer::new(&query, &around).only_cookie();
+    if offer.state == CookieState::Bad {
+        let answer = Answer::failed(Rcode::BadCookie, None);
+        Message::new(&query, octets.len(), out).write(&answer, &offer);
+        if out.len() <= octets.len() {
+            return Some(Reply::of(&query, &answer, &offer, false));
+        }
+        out.clear();
+    }
+    let answer = Answer::failed(Rcode::NoError, None);
+    Message::new(&query, octets.len(), out).write_truncated();
+    Some(Reply { kind: ResponseKind::Error, ..Reply::of(&query, &answer, &offer, true) })
 }
 
 /// How many octets the client takes.
@@ -106,25 +135,43 @@ fn size(query: &Query<'_>, transport: Transport) -> usize {
     let client = query.edns.map_or(SMALLEST_SIZE, |edns| edns.size);
     match transport {
         Transport::Udp => usize::from(client.clamp(SMALLEST_SIZE, UDP_SIZE)),
-        Transport::Tcp => usize::from(u16::MAX),
+        Transport::Tcp | Transport::Tls => usize::from(u16::MAX),
     }
 }
 
-fn decide(query: &Query<'_>, sight: Sight<'_>) -> Answer {
-    let question = match (&query.question, query.problem) {
-        (_, Some(rcode)) => return Answer::failed(rcode, None),
-        (None, None) => return Answer::failed(Rcode::FormErr, None),
-        (Some(question), None) => question,
-    };
+fn decide(query: &Query<'_>, offer: &Offer<'_>, around: &Circumstances<'_>) -> Answer {
+    if let Some(rcode) = query.problem {
+        return Answer::failed(rcode, unsupported(rcode));
+    }
     if query.edns.is_some_and(|edns| edns.version > 0) {
         return Answer::failed(Rcode::BadVers, None);
     }
-    if let Some(rcode) = refusal(question) {
-        return Answer::failed(rcode, None);
+    match &query.question {
+        Some(question) => decide_question(question, &asker(query, around), around),
+        // Who sends no question may still want a cookie, or know whether it has a good one
+        // (RFC 7873 section 5.4).
+        None => Answer::failed(
+            match offer.state {
+                CookieState::Absent => Rcode::FormErr,
+                CookieState::Bad => Rcode::BadCookie,
+                CookieState::New | CookieState::Good => Rcode::NoError,
+            },
+            None,
+        ),
     }
+}
+
+fn decide_question(question: &Question<'_>, asker: &Asker, around: &Circumstances<'_>) -> Answer {
+    if question.class == query::CLASS_CHAOS {
+        return chaos::answer(question, around.identity);
+    }
+    if let Some(rcode) = refusal(question) {
+        return Answer::failed(rcode, unsupported(rcode));
+    }
+    let sight = around.sight;
     let mut answer = match sight.zones {
-        Some(zones) => lookup(zones, &question.name, question.rtype),
-        None => Answer::failed(Rcode::Refused, Some(ExtendedError::not_authoritative())),
+        Some(zones) => lookup(zones, &question.name, question.rtype, asker),
+        None => Answer::failed(Rcode::Refused, Some(ExtendedError::no_view())),
     };
     if !sight.synced && matches!(answer.rcode, Rcode::NxDomain | Rcode::Refused) {
         answer = Answer::failed(Rcode::ServFail, Some(ExtendedError::not_synced()));
@@ -132,6 +179,17 @@ fn decide(query: &Query<'_>, sight: Sight<'_>) -> Answer {
     // An answer to any class cannot speak for all of them (RFC 1035 section 6.2).
     answer.authoritative &= question.class == query::CLASS_IN;
     answer
+}
+
+/// Who asks: the network that the client names (RFC 7871), else where the query came from.
+fn asker(query: &Query<'_>, around: &Circumstances<'_>) -> Asker {
+    let subnet = query.edns.and_then(|edns| edns.subnet).filter(|subnet| subnet.source_prefix > 0);
+    match subnet {
+        Some(subnet) => {
+            Asker { address: subnet.address, prefix: subnet.source_prefix, draw: around.draw }
+        }
+        None => Asker::at(around.client, around.draw),
+    }
 }
 
 /// What is answered without a look into any zone.
@@ -146,4 +204,13 @@ fn refusal(question: &Question<'_>) -> Option<Rcode> {
         _ => None,
     }
     .or_else(|| (!matches!(question.class, query::CLASS_IN | query::CLASS_ANY)).then_some(Rcode::Refused))
+}
+
+/// The reason for what is answered without a look into any zone.
+fn unsupported(rcode: Rcode) -> Option<ExtendedError> {
+    match rcode {
+        Rcode::NotImp => Some(ExtendedError::not_supported()),
+        Rcode::Refused => Some(ExtendedError::prohibited()),
+        _ => None,
+    }
 }

@@ -37,7 +37,7 @@ impl Counters {
     pub(crate) fn query(&self, transport: Transport) {
         match transport {
             Transport::Udp => add(&self.udp_queries),
-            Transport::Tcp => add(&self.tcp_queries),
+            Transport::Tcp | Transport::Tls => add(&self.tcp_queries),
         }
     }
 

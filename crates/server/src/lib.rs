@@ -5,26 +5,35 @@
 //!                                ├─ ViewTable ── one atomic swap ──► Views
 //!  endpoints, client networks ───┘                                     │
 //!                                                                      ▼
-//!  UDP, TCP (listen) ── query bytes ──► answer (pure) ── reply bytes ──► client
+//!  UDP, TCP, TLS (listen) ── query bytes ──► answer (pure) ── reply bytes ──► client
 //! ```
 //!
 //! Answering is a pure function on bytes; the transports only carry them. A query reads one
 //! version of the table from start to end, so an answer never mixes old and new content.
 
 mod answer;
+mod cookies;
 mod counters;
+mod identity;
 mod listen;
 mod network;
+mod rate_limit;
 mod rcode;
+pub mod steering;
+pub mod transfer;
 mod views;
 mod zones;
 
 pub use answer::{
-    Answer, Circumstances, ExtendedError, Reply, Sight, Step, Transport, answer, lookup, respond,
+    Answer, Circumstances, CookieState, ExtendedError, Reply, Sight, Step, Transport, answer, lookup,
+    respond, respond_limited,
 };
+pub use cookies::{CLIENT_COOKIE, CookieKeys, CookieKeysError, SERVER_COOKIE};
 pub use counters::{Counters, CountersSnapshot};
-pub use listen::{Bound, Limits, ListenError, ServeHandle, bind, serve, serve_with};
+pub use identity::Identity;
+pub use listen::{Bound, Limits, ListenError, Options, ServeHandle, bind, serve, serve_with};
 pub use network::{Network, NetworkError};
+pub use rate_limit::{RateLimit, RateLimiter, ResponseKind, Verdict, subject};
 pub use rcode::Rcode;
 pub use views::{Endpoint, EndpointId, ViewTable, Views};
 pub use zones::{Zone, ZoneUpdate, Zones};

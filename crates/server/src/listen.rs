@@ -4,17 +4,19 @@
 //! Bind to specific addresses: a socket on `0.0.0.0` leaves it to the kernel from which address
 //! a reply leaves.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::{Circumstances, Counters, EndpointId, Reply, Transport, Views, respond};
+use crate::transfer::{self, Attended, Door};
+use crate::{Circumstances, Counters, EndpointId, Identity, RateLimit, Transport, Views, respond};
 
 mod error;
 mod tcp;
@@ -112,19 +114,34 @@ impl Default for Limits {
     }
 }
 
-/// Answers on a bound address until the handle is stopped or dropped. Needs a Tokio runtime.
-pub fn serve(bound: Bound, endpoint: EndpointId, views: Views) -> ServeHandle {
-    serve_with(Limits::default(), bound, endpoint, views)
+/// How an address is served.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What TCP clients may take up.
+    pub limits: Limits,
+    /// What the server says about itself.
+    pub identity: Arc<Identity>,
+    /// How often the same is sent to one client network over UDP.
+    pub rate_limit: RateLimit,
+    /// How many threads answer over UDP; 0 means one for each core.
+    pub threads: usize,
+    /// The certificate and the like, for addresses that are served over TLS.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
 }
 
-/// Like [`serve`], with other limits.
-pub fn serve_with(limits: Limits, bound: Bound, endpoint: EndpointId, views: Views) -> ServeHandle {
+/// Answers on a bound address until the handle is stopped or dropped. Needs a Tokio runtime.
+pub fn serve(bound: Bound, endpoint: EndpointId, views: Views) -> ServeHandle {
+    serve_with(Options::default(), bound, endpoint, views)
+}
+
+/// Like [`serve`], in other ways than the usual.
+pub fn serve_with(options: Options, bound: Bound, endpoint: EndpointId, views: Views) -> ServeHandle {
     let (stop, stopped) = watch::channel(());
-    let counters = Arc::new(Counters::default());
-    let service = Service { endpoint, views, counters: Arc::clone(&counters) };
+    let service = Service::new(endpoint, views, &options);
+    let counters = Arc::clone(&service.counters);
     let udp = tokio::spawn(udp::serve(bound.udp, service.clone(), stopped.clone()));
-    let tcp = tokio::spawn(tcp::serve(bound.tcp, service, limits, stopped));
-    ServeHandle { address: bound.address, counters, stop, tasks: [udp, tcp] }
+    let tcp = tokio::spawn(tcp::serve(bound.tcp, service, options.limits, stopped));
+    ServeHandle { address: bound.address, counters, stop, tasks: vec![udp, tcp] }
 }
 
 /// An address that is being served.
@@ -133,7 +150,7 @@ pub struct ServeHandle {
     address: SocketAddr,
     counters: Arc<Counters>,
     stop: watch::Sender<()>,
-    tasks: [JoinHandle<()>; 2],
+    tasks: Vec<JoinHandle<()>>,
 }
 
 impl ServeHandle {
@@ -157,33 +174,52 @@ impl ServeHandle {
     }
 }
 
-/// What both transports need to answer a message.
+/// What all transports need to answer a message.
 #[derive(Clone)]
 struct Service {
     endpoint: EndpointId,
     views: Views,
+    identity: Arc<Identity>,
+    /// How long connections may idle, in tenths of a second.
+    keepalive: u16,
     counters: Arc<Counters>,
 }
 
 impl Service {
-    /// Answers one message into `out`; counts a message that gets no response.
-    fn respond(
-        &self,
-        query: &[u8],
-        client: IpAddr,
-        transport: Transport,
-        out: &mut Vec<u8>,
-    ) -> Option<Reply> {
+    fn new(endpoint: EndpointId, views: Views, options: &Options) -> Service {
+        let keepalive = u16::try_from(options.limits.idle.as_millis() / 100).unwrap_or(u16::MAX);
+        let (identity, counters) = (Arc::clone(&options.identity), Arc::new(Counters::default()));
+        Service { endpoint, views, identity, keepalive, counters }
+    }
+
+    /// Answers one message; counts a message that gets no response.
+    fn attend(&self, query: &[u8], client: IpAddr, transport: Transport, out: &mut Vec<u8>) -> Attended {
         self.counters.query(transport);
         let table = self.views.load();
-        let sight = table.sight(self.endpoint, client);
-        let around = Circumstances { client, transport, ..Circumstances::plain(sight) };
-        let reply = respond(query, around, out);
-        if reply.is_none() {
+        let (sight, identity) = (table.sight(self.endpoint, client), &*self.identity);
+        let (keepalive, now, draw) = (self.keepalive, seconds(), draw());
+        let around = Circumstances { sight, client, transport, identity, keepalive, now, draw };
+        let door =
+            Door { table: &table, archive: self.views.archive(), endpoint: self.endpoint, now: u64::from(now) };
+        let attended = match transfer::attend(query, door, around, out) {
+            Attended::Plain => respond(query, around, out).map_or(Attended::Silent, Attended::Replied),
+            attended => attended,
+        };
+        if matches!(attended, Attended::Silent) {
             self.counters.dropped();
         }
-        reply
+        attended
     }
+}
+
+/// The time in seconds since 1970.
+fn seconds() -> u32 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs() as u32)
+}
+
+/// A number that nobody can guess: the standard library keys each of its hashers anew.
+fn draw() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 /// Completes when the handle is stopped or dropped.

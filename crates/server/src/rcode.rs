@@ -19,13 +19,17 @@ pub enum Rcode {
     Refused,
     /// A DNAME gives a name that is too long (RFC 6672 section 2.2).
     YxDomain,
+    /// The zone of a transfer is not here, or a signature does not hold (RFC 5936, RFC 8945).
+    NotAuth,
     /// An EDNS version above 0.
     BadVers,
+    /// A cookie that is not ours (RFC 7873 section 8).
+    BadCookie,
 }
 
 impl Rcode {
     /// All of them, by number.
-    pub const ALL: [Rcode; 8] = [
+    pub const ALL: [Rcode; 10] = [
         Rcode::NoError,
         Rcode::FormErr,
         Rcode::ServFail,
@@ -33,13 +37,17 @@ impl Rcode {
         Rcode::NotImp,
         Rcode::Refused,
         Rcode::YxDomain,
+        Rcode::NotAuth,
         Rcode::BadVers,
+        Rcode::BadCookie,
     ];
 
     /// The number on the wire; above 15 its upper bits are in the OPT record.
     pub fn number(self) -> u16 {
         match self {
+            Rcode::NotAuth => 9,
             Rcode::BadVers => 16,
+            Rcode::BadCookie => 23,
             other => other as u16,
         }
     }
@@ -55,7 +63,9 @@ impl fmt::Display for Rcode {
             Rcode::NotImp => "NOTIMP",
             Rcode::Refused => "REFUSED",
             Rcode::YxDomain => "YXDOMAIN",
+            Rcode::NotAuth => "NOTAUTH",
             Rcode::BadVers => "BADVERS",
+            Rcode::BadCookie => "BADCOOKIE",
         })
     }
 }

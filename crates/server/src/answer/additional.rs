@@ -3,15 +3,17 @@
 use dns::{Name, Rdata, RecordSet, Rtype};
 
 use crate::Zones;
+use crate::steering::{Asker, Chosen, reduced};
 use crate::zones::{Found, Zone};
 
 /// The addresses of the names that the sets lead to, as far as the view has them with authority.
-pub(super) fn addresses(zones: &Zones, sets: &[RecordSet]) -> Vec<RecordSet> {
+pub(super) fn addresses(zones: &Zones, sets: &[RecordSet], asker: &Asker) -> Vec<RecordSet> {
     let mut found = Vec::new();
     for target in sets.iter().flat_map(targets) {
         let Some(zone) = zones.find(&target).filter(|zone| zone.soa().is_some()) else { continue };
-        if let Found::Node { sets, .. } = zone.descend(&target, Rtype::A) {
-            append(&mut found, &target, &sets);
+        if let Found::Node { sets, wildcard } = zone.descend(&target, Rtype::A) {
+            let part = |set: &RecordSet| part(zone, wildcard.as_ref().unwrap_or(&target), set, asker);
+            append(&mut found, &target, sets.iter().map(part));
         }
     }
     found
@@ -19,22 +21,36 @@ pub(super) fn addresses(zones: &Zones, sets: &[RecordSet]) -> Vec<RecordSet> {
 
 /// The addresses that the parent's side has for the name servers of a cut: first those in the
 /// delegated zone, which nobody could find otherwise, and how many sets these are.
-pub(super) fn glue(zone: &Zone, cut: &RecordSet) -> (Vec<RecordSet>, usize) {
+pub(super) fn glue(zone: &Zone, cut: &RecordSet, asker: &Asker) -> (Vec<RecordSet>, usize) {
     let (inside, beside): (Vec<Name>, Vec<Name>) =
         targets(cut).filter(|target| target.is_in(zone.origin())).partition(|target| target.is_in(&cut.name));
     let mut found = Vec::new();
-    inside.iter().for_each(|target| append(&mut found, target, &zone.sets_at(target.key())));
+    let add = |found: &mut Vec<RecordSet>, target: &Name| {
+        let sets = zone.sets_at(target.key());
+        append(found, target, sets.iter().map(|set| part(zone, target, set, asker)));
+    };
+    inside.iter().for_each(|target| add(&mut found, target));
     let needed = found.len();
-    beside.iter().for_each(|target| append(&mut found, target, &zone.sets_at(target.key())));
+    beside.iter().for_each(|target| add(&mut found, target));
     (found, needed)
 }
 
-fn append(found: &mut Vec<RecordSet>, name: &Name, sets: &[RecordSet]) {
-    for set in sets.iter().filter(|set| matches!(set.rtype, Rtype::A | Rtype::AAAA)) {
+fn append(found: &mut Vec<RecordSet>, name: &Name, sets: impl Iterator<Item = RecordSet>) {
+    for set in sets.filter(|set| matches!(set.rtype, Rtype::A | Rtype::AAAA)) {
         if !found.iter().any(|other| other.rtype == set.rtype && other.name == *name) {
-            found.push(RecordSet { name: name.clone(), ..set.clone() });
+            found.push(RecordSet { name: name.clone(), ..set });
         }
     }
+}
+
+/// The part of a set that the asker gets; `source` is the name that has it.
+fn part(zone: &Zone, source: &Name, set: &RecordSet, asker: &Asker) -> RecordSet {
+    let Some(compiled) = zone.steering_at(source.key(), set.rtype) else {
+        return RecordSet { steering: None, ..set.clone() };
+    };
+    let mut chosen = Chosen::new();
+    compiled.choose(asker, &mut chosen);
+    reduced(set, &mut chosen, asker.draw)
 }
 
 /// The names that the data of a set leads to.

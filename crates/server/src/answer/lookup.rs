@@ -8,6 +8,7 @@ use std::sync::Arc;
 use dns::{Name, Rdata, RecordSet, Rtype};
 
 use super::additional;
+use crate::steering::{Asker, Chosen, Decision, reduced};
 use crate::zones::{Found, of_type};
 use crate::{Rcode, Zone, Zones};
 
@@ -29,6 +30,9 @@ pub struct Answer {
     pub additional: Vec<RecordSet>,
     /// How many of the first additional sets are glue that the referral is useless without.
     pub glue_needed: usize,
+    /// How many bits of the client's address the answer section depends on; none where it was not
+    /// looked at (RFC 7871 section 7.2.1).
+    pub scope: Option<u8>,
     /// More about a failure (RFC 8914).
     pub extended_error: Option<ExtendedError>,
     /// What was done, in order.
@@ -97,6 +101,15 @@ pub enum Step {
         /// The type of the data.
         rtype: Rtype,
     },
+    /// Of the data of the type this client gets a part.
+    Steered {
+        /// The name.
+        name: Name,
+        /// The type of the data.
+        rtype: Rtype,
+        /// How the part was chosen.
+        decisions: Vec<Decision>,
+    },
     /// The name is delegated to other servers at this cut.
     Referral(Name),
     /// The name exists and has nothing of the type.
@@ -112,6 +125,18 @@ impl ExtendedError {
 
     pub(super) fn not_synced() -> ExtendedError {
         ExtendedError { code: 14, text: "not synced yet".to_owned() }
+    }
+
+    pub(super) fn no_view() -> ExtendedError {
+        ExtendedError { code: 18, text: "no view is served to this address".to_owned() }
+    }
+
+    pub(super) fn prohibited() -> ExtendedError {
+        ExtendedError { code: 18, text: "not allowed here".to_owned() }
+    }
+
+    pub(super) fn not_supported() -> ExtendedError {
+        ExtendedError { code: 21, text: "not supported".to_owned() }
     }
 
     fn no_content(reason: &str) -> ExtendedError {
@@ -132,6 +157,7 @@ impl Answer {
             authority: Vec::new(),
             additional: Vec::new(),
             glue_needed: 0,
+            scope: None,
             extended_error: None,
             steps: Vec::new(),
         }
@@ -155,8 +181,10 @@ impl Answer {
 }
 
 /// Looks a name and a type up in the zones of a view, following aliases from zone to zone.
-pub fn lookup(zones: &Zones, name: &Name, rtype: Rtype) -> Answer {
-    let mut walk = Walk { zones, rtype, answer: Answer::empty() };
+///
+/// Of a steered set the asker gets its part, of an alias too.
+pub fn lookup(zones: &Zones, name: &Name, rtype: Rtype, asker: &Asker) -> Answer {
+    let mut walk = Walk { zones, rtype, asker, answer: Answer::empty() };
     let mut next = walk.visit(name);
     for _ in 0..MAX_CHAIN {
         let Some(name) = next else { break };
@@ -175,6 +203,7 @@ pub fn lookup(zones: &Zones, name: &Name, rtype: Rtype) -> Answer {
 struct Walk<'a> {
     zones: &'a Zones,
     rtype: Rtype,
+    asker: &'a Asker,
     answer: Answer,
 }
 
@@ -224,17 +253,34 @@ impl Walk<'_> {
         sets: &[RecordSet],
         wildcard: Option<Name>,
     ) -> Option<Name> {
+        let source = wildcard.as_ref().unwrap_or(name).clone();
         if let Some(wildcard) = wildcard {
             self.answer.steps.push(Step::Wildcard { name: name.clone(), wildcard });
         }
         if let Some(set) = self.wanted(name, zone, soa, sets) {
-            self.data(RecordSet { name: name.clone(), ..set.clone() });
+            let set = self.steered(zone, &source, RecordSet { name: name.clone(), ..set.clone() });
+            self.data(set);
             return None;
         }
         match of_type(sets, Rtype::CNAME) {
-            Some(alias) => self.cname(RecordSet { name: name.clone(), ..alias.clone() }),
+            Some(alias) => {
+                let alias = self.steered(zone, &source, RecordSet { name: name.clone(), ..alias.clone() });
+                self.cname(alias)
+            }
             None => self.no_data(name, soa),
         }
+    }
+
+    /// The part of a set for whoever asks; `source` is the name that has the set.
+    fn steered(&mut self, zone: &Zone, source: &Name, set: RecordSet) -> RecordSet {
+        let Some(compiled) = zone.steering_at(source.key(), set.rtype) else {
+            return RecordSet { steering: None, ..set };
+        };
+        let mut chosen = Chosen::new();
+        let (bits, decisions) = compiled.explain(self.asker, &mut chosen);
+        self.answer.scope = self.answer.scope.max((bits > 0).then_some(bits));
+        self.answer.steps.push(Step::Steered { name: set.name.clone(), rtype: set.rtype, decisions });
+        reduced(&set, &mut chosen, self.asker.draw)
     }
 
     /// What the name has of the type. Of a name asked for ANY one set is enough (RFC 8482
@@ -256,11 +302,15 @@ impl Walk<'_> {
 
     fn data(&mut self, set: RecordSet) {
         self.answer.steps.push(Step::Data { name: set.name.clone(), rtype: set.rtype });
-        self.answer.additional = additional::addresses(self.zones, std::slice::from_ref(&set));
+        self.answer.additional = additional::addresses(self.zones, std::slice::from_ref(&set), self.asker);
         self.answer.push(set);
     }
 
-    fn cname(&mut self, alias: RecordSet) -> Option<Name> {
+    /// A name has one alias (RFC 2181 section 10.1), however many are known while nobody steers.
+    fn cname(&mut self, mut alias: RecordSet) -> Option<Name> {
+        if let [first, _, ..] = &*alias.data {
+            alias.data = Arc::new([first.clone()]);
+        }
         let to = alias.data.first()?.target()?;
         self.answer.steps.push(Step::Cname { from: alias.name.clone(), to: to.clone() });
         self.answer.push(alias);
@@ -285,7 +335,7 @@ impl Walk<'_> {
 
     fn referral(&mut self, zone: &Zone, cut: RecordSet) -> Option<Name> {
         self.answer.steps.push(Step::Referral(cut.name.clone()));
-        (self.answer.additional, self.answer.glue_needed) = additional::glue(zone, &cut);
+        (self.answer.additional, self.answer.glue_needed) = additional::glue(zone, &cut, self.asker);
         self.answer.authority.push(cut);
         None
     }

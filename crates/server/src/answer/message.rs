@@ -4,9 +4,9 @@
 
 use dns::{RecordSet, Rtype};
 
-use super::UDP_SIZE;
-use super::lookup::{Answer, ExtendedError};
-use super::query::{CLASS_IN, Edns, HEADER, Query};
+use super::lookup::Answer;
+use super::options::{Offer, OptRecord};
+use super::query::{CLASS_CHAOS, CLASS_IN, HEADER, Query};
 use crate::Rcode;
 
 const QR: u8 = 0x80;
@@ -14,13 +14,7 @@ const AA: u8 = 0x04;
 const TC: u8 = 0x02;
 const OPCODE_AND_RD: u8 = 0x79;
 const CD: u8 = 0x10;
-const DO: u8 = 0x80;
 
-/// An OPT record without options.
-const OPT_LENGTH: usize = 11;
-const EXTENDED_ERROR_OPTION: u16 = 15;
-/// The most that the text of an extended error may take, so that it always fits 512 octets.
-const MAX_ERROR_TEXT: usize = 200;
 /// How many places are remembered for compression; what a large answer has beyond these is
 /// written in full, so that its cost stays linear.
 const MAX_PLACES: usize = 96;
@@ -45,15 +39,29 @@ impl<'a> Message<'a> {
     }
 
     /// Writes the response; says whether it had to be truncated.
-    pub(super) fn write(mut self, answer: &Answer) -> bool {
+    pub(super) fn write(mut self, answer: &Answer, offer: &Offer<'_>) -> bool {
         self.out.extend_from_slice(&[0; HEADER]);
         self.question();
-        let opt = self.query.edns.map(|edns| opt_record(edns, answer)).unwrap_or_default();
-        self.limit -= opt.len();
+        let room = self.limit.saturating_sub(self.out.len());
+        let opt = self.query.edns.map(|edns| OptRecord::new(edns.dnssec_ok, answer, offer, room));
+        self.limit = self.limit.saturating_sub(opt.as_ref().map_or(0, OptRecord::len));
         let (counts, truncated) = self.sections(answer);
+        self.finish(answer, counts, truncated, opt);
+        truncated
+    }
+
+    /// Writes a response without any records and with TC set.
+    pub(super) fn write_truncated(mut self) {
+        self.out.extend_from_slice(&[0; HEADER]);
+        self.question();
+        let opt = self.query.edns.map(|edns| OptRecord::plain(edns.dnssec_ok, Rcode::NoError));
+        self.finish(&Answer::failed(Rcode::NoError, None), [0; 3], true, opt);
+    }
+
+    fn finish(&mut self, answer: &Answer, counts: [u16; 3], truncated: bool, opt: Option<OptRecord>) {
+        let opt = opt.map(|opt| opt.finish(self.out.len())).unwrap_or_default();
         self.out.extend_from_slice(&opt);
         self.header(answer, counts, truncated, !opt.is_empty());
-        truncated
     }
 
     fn question(&mut self) {
@@ -119,13 +127,19 @@ impl<'a> Message<'a> {
         let owner = std::mem::take(&mut self.owner);
         self.name(&owner);
         self.owner = owner;
-        push(self.out, &[set.rtype.0, CLASS_IN]);
+        push(self.out, &[set.rtype.0, self.class()]);
         self.out.extend_from_slice(&set.ttl.to_be_bytes());
         let start = self.out.len();
         push(self.out, &[0]);
         self.data(set.rtype, data);
         let length = (self.out.len() - start - 2) as u16;
         self.out[start..start + 2].copy_from_slice(&length.to_be_bytes());
+    }
+
+    /// Whoever asks for any class is told of ours.
+    fn class(&self) -> u16 {
+        let asked = self.query.question.as_ref().map(|question| question.class);
+        if asked == Some(CLASS_CHAOS) { CLASS_CHAOS } else { CLASS_IN }
     }
 
     /// Writes record data. Only the names in the types of RFC 1035 are compressed: a reader need
@@ -212,30 +226,6 @@ fn name_length(data: &[u8]) -> usize {
         at += 1 + usize::from(*length);
     }
     (at + 1).min(data.len())
-}
-
-/// Our OPT record: size, the upper bits of the code, the client's DO, and the extended error.
-fn opt_record(edns: Edns, answer: &Answer) -> Vec<u8> {
-    let mut out = Vec::with_capacity(OPT_LENGTH);
-    out.push(0);
-    push(&mut out, &[Rtype::OPT.0, UDP_SIZE]);
-    let upper = (answer.rcode.number() >> 4) as u8;
-    out.extend_from_slice(&[upper, 0, if edns.dnssec_ok { DO } else { 0 }, 0]);
-    // A version that we do not speak may also have other options.
-    match answer.extended_error.as_ref().filter(|_| answer.rcode != Rcode::BadVers) {
-        Some(error) => extended_error(&mut out, error),
-        None => push(&mut out, &[0]),
-    }
-    out
-}
-
-/// The option of RFC 8914 with the length of the data before it.
-fn extended_error(out: &mut Vec<u8>, error: &ExtendedError) {
-    let end = (0..=MAX_ERROR_TEXT).rev().find(|end| error.text.is_char_boundary(*end));
-    let text = error.text.get(..end.unwrap_or(0)).unwrap_or(&error.text);
-    let length = 2 + text.len() as u16;
-    push(out, &[4 + length, EXTENDED_ERROR_OPTION, length, error.code]);
-    out.extend_from_slice(text.as_bytes());
 }
 
 fn push(out: &mut Vec<u8>, values: &[u16]) {

@@ -2,10 +2,12 @@
 
 use dns::{Name, Rtype};
 
+use super::edns::Edns;
 use crate::Rcode;
 
 pub(super) const HEADER: usize = 12;
 pub(super) const CLASS_IN: u16 = 1;
+pub(super) const CLASS_CHAOS: u16 = 3;
 pub(super) const CLASS_ANY: u16 = 255;
 
 const QR: u8 = 0x80;
@@ -18,7 +20,7 @@ pub(super) struct Query<'a> {
     /// The first four octets: id and flags.
     pub(super) head: [u8; 4],
     pub(super) question: Option<Question<'a>>,
-    pub(super) edns: Option<Edns>,
+    pub(super) edns: Option<Edns<'a>>,
     /// Why it is not answered from a zone.
     pub(super) problem: Option<Rcode>,
 }
@@ -33,16 +35,8 @@ pub(super) struct Question<'a> {
     pub(super) octets: &'a [u8],
 }
 
-/// What the client's OPT record says (RFC 6891 section 6.1).
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Edns {
-    pub(super) size: u16,
-    pub(super) version: u8,
-    pub(super) dnssec_ok: bool,
-}
-
 /// A message that ends too early or says what it must not.
-struct Malformed;
+pub(super) struct Malformed;
 
 impl<'a> Query<'a> {
     /// `None` for what must not be answered.
@@ -67,10 +61,12 @@ impl<'a> Query<'a> {
         let mut reader = Reader { octets, at: 4 };
         let [questions, answers, authorities, additionals] =
             [reader.u16()?, reader.u16()?, reader.u16()?, reader.u16()?];
-        if questions != 1 {
+        if questions > 1 {
             return Err(Malformed);
         }
-        self.question = Some(reader.question()?);
+        if questions == 1 {
+            self.question = Some(reader.question()?);
+        }
         for _ in 0..u32::from(answers) + u32::from(authorities) {
             reader.record()?;
         }
@@ -85,25 +81,16 @@ impl<'a> Query<'a> {
         if record.rtype != Rtype::OPT {
             return Ok(());
         }
-        // There is at most one, it belongs to the root, and its options fill it exactly.
-        if self.edns.is_some() || !record.at_root || !options_fit(record.data) {
+        // There is at most one, and it belongs to the root.
+        if self.edns.is_some() || !record.at_root {
             return Err(Malformed);
         }
         let [_, version, flags @ ..] = record.ttl;
         let dnssec_ok = u16::from_be_bytes(flags) & DO != 0;
-        self.edns = Some(Edns { size: record.class, version, dnssec_ok });
-        Ok(())
+        let edns = Edns { size: record.class, version, dnssec_ok, ..Edns::default() };
+        // A client whose options cannot be read is told so in an OPT record too.
+        self.edns.insert(edns).read_options(record.data)
     }
-}
-
-fn options_fit(mut data: &[u8]) -> bool {
-    while let [_, _, high, low, rest @ ..] = data {
-        match rest.get(usize::from(u16::from_be_bytes([*high, *low]))..) {
-            Some(rest) => data = rest,
-            None => return false,
-        }
-    }
-    data.is_empty()
 }
 
 struct Record<'a> {

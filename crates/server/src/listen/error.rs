@@ -59,6 +59,7 @@ impl ListenError {
         let transport = match transport {
             Transport::Udp => "UDP",
             Transport::Tcp => "TCP",
+            Transport::Tls => "TLS",
         };
         match source.kind() {
             io::ErrorKind::AddrInUse => ListenError::InUse { transport, address, source },

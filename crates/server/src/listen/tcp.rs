@@ -11,11 +11,15 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::{Limits, Service, ended};
-use crate::Transport;
+use super::{Limits, Service, ended, seconds};
+use crate::transfer::{Attended, Stream};
+use crate::{Rcode, Reply, Transport};
 
 /// Long enough that running out of descriptors does not eat a core.
 const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(20);
+
+/// What a message of a transfer says about itself.
+const SENT: Reply = Reply::plain(Rcode::NoError);
 
 /// Takes connections until `stopped`, then lets them finish what they are at.
 pub(super) async fn serve(
@@ -100,11 +104,24 @@ async fn converse(
             Ok(Ok(false)) | Err(_) => return Ok(()),
             Ok(Err(error)) => return Err(error),
         }
-        let Some(reply) = service.respond(&query, client, Transport::Tcp, &mut response) else { continue };
-        frame(&response, &mut framed);
-        timeout(limits.slow_reader, stream.write_all(&framed)).await??;
-        service.counters.sent(reply);
+        let (mut transfer, mut reply) = match service.attend(&query, client, Transport::Tcp, &mut response) {
+            Attended::Plain | Attended::Silent => continue,
+            Attended::Replied(reply) => (None, Some(reply)),
+            Attended::Streaming(transfer) => (Some(transfer), None),
+        };
+        while reply.is_some() || more(&mut transfer, &mut response)? {
+            frame(&response, &mut framed);
+            timeout(limits.slow_reader, stream.write_all(&framed)).await??;
+            service.counters.sent(reply.take().unwrap_or(SENT));
+        }
     }
+}
+
+/// Writes the next message of a transfer; false when there is none.
+fn more(transfer: &mut Option<Stream>, response: &mut Vec<u8>) -> io::Result<bool> {
+    let Some(transfer) = transfer else { return Ok(false) };
+    // A transfer that breaks off has told nothing: the client begins again.
+    transfer.next(u64::from(seconds()), response).map_err(io::Error::other)
 }
 
 /// Reads the next message; false when the client has closed its side.

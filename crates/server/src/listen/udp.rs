@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use super::{Service, ended};
 use crate::Transport;
+use crate::transfer::Attended;
 
 /// Long enough that a socket which always fails does not eat a core.
 const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(5);
@@ -33,7 +34,7 @@ pub(super) async fn serve(socket: UdpSocket, service: Service, mut stopped: watc
 }
 
 async fn reply(socket: &UdpSocket, service: &Service, query: &[u8], client: SocketAddr, out: &mut Vec<u8>) {
-    let Some(reply) = service.respond(query, client.ip(), Transport::Udp, out) else { return };
+    let Attended::Replied(reply) = service.attend(query, client.ip(), Transport::Udp, out) else { return };
     match socket.send_to(out, client).await {
         Ok(_) => service.counters.sent(reply),
         Err(error) => {

@@ -7,13 +7,52 @@ use std::sync::Arc;
 use dns::{Name, PackedZone, RecordSet, Rtype};
 use imbl::OrdMap;
 
+use super::Steer;
+use crate::steering::{Compiled, present};
+
 /// A zone: its apex, its SOA and what its names have.
 #[derive(Clone, Debug)]
 pub struct Zone {
     origin: Name,
     pub(crate) content: Content,
     /// What overrides the base, by name; an empty list hides the base at that name.
-    nodes: OrdMap<Name, Arc<[RecordSet]>>,
+    nodes: OrdMap<Name, Arc<Node>>,
+}
+
+/// What a name has, and how its steered sets are chosen from.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) sets: Box<[RecordSet]>,
+    steering: Box<[(Rtype, Arc<Compiled>)]>,
+}
+
+/// How a set is chosen from follows from the set.
+impl PartialEq for Node {
+    fn eq(&self, other: &Node) -> bool {
+        self.sets == other.sets
+    }
+}
+
+impl Node {
+    fn new(sets: Box<[RecordSet]>, steer: &Steer) -> Node {
+        let compiled = |set: &RecordSet| {
+            Compiled::of(set, &steer.geo, &steer.health).map(|compiled| (set.rtype, Arc::new(compiled)))
+        };
+        let steering = sets.iter().filter_map(compiled).collect();
+        Node { sets, steering }
+    }
+
+    fn steering(&self, rtype: Rtype) -> Option<&Arc<Compiled>> {
+        self.steering.iter().find(|(of, _)| *of == rtype).map(|(_, compiled)| compiled)
+    }
+
+    /// The sets, the steered ones as they are given to those who cannot be steered.
+    fn present_sets(&self) -> impl Iterator<Item = RecordSet> {
+        self.sets.iter().map(|set| match self.steering(set.rtype) {
+            Some(compiled) => present(set, compiled),
+            None => RecordSet { steering: None, ..set.clone() },
+        })
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -62,21 +101,49 @@ impl Zone {
         }
     }
 
-    /// Every record set as it is answered, the SOA first and the others in no promised order.
+    /// Every record set, a steered one whole, the SOA first and the others in no promised order.
     pub fn sets(&self) -> impl Iterator<Item = RecordSet> {
-        let own = self.nodes.values().flat_map(|sets| sets.iter().cloned());
+        self.sets_with(self.nodes.values().flat_map(|node| node.sets.iter().cloned()))
+    }
+
+    /// Every record set as those have it who cannot be steered, with their present answers: for
+    /// transfers and exports.
+    pub fn present_sets(&self) -> impl Iterator<Item = RecordSet> {
+        self.sets_with(self.nodes.values().flat_map(|node| node.present_sets()))
+    }
+
+    fn sets_with(&self, own: impl Iterator<Item = RecordSet>) -> impl Iterator<Item = RecordSet> {
         let base = self.base().into_iter().flat_map(|base| base.iter());
         let shown = base.filter(|set| set.rtype != Rtype::SOA && !self.nodes.contains_key(&set.name));
         self.soa().cloned().into_iter().chain(own).chain(shown)
     }
 
-    pub(crate) fn put(&mut self, name: Name, mut sets: Vec<RecordSet>) {
+    pub(crate) fn put(&mut self, name: Name, mut sets: Vec<RecordSet>, steer: &Steer) {
         sets.retain(|set| set.rtype != Rtype::SOA);
-        self.nodes.insert(name, sets.into());
+        self.nodes.insert(name, Arc::new(Node::new(sets.into(), steer)));
+    }
+
+    /// Whether any set is steered.
+    pub(super) fn is_steered(&self) -> bool {
+        self.nodes.values().any(|node| !node.steering.is_empty())
+    }
+
+    /// Steers every steered set anew.
+    pub(super) fn steer(&mut self, steer: &Steer) {
+        let steered = self.nodes.iter().filter(|(_, node)| !node.steering.is_empty());
+        let anew: Vec<(Name, Arc<Node>)> = steered
+            .map(|(name, node)| (name.clone(), Arc::new(Node::new(node.sets.clone(), steer))))
+            .collect();
+        self.nodes.extend(anew);
     }
 
     pub(crate) fn remove(&mut self, name: &Name) {
         self.nodes.remove(name);
+    }
+
+    /// What overrides the base, by name.
+    pub(super) fn nodes(&self) -> &OrdMap<Name, Arc<Node>> {
+        &self.nodes
     }
 
     /// What is under the nodes.
@@ -90,17 +157,22 @@ impl Zone {
     /// All that the name with this key has itself, the SOA of the apex not among it.
     pub fn sets_at(&self, key: &[u8]) -> Cow<'_, [RecordSet]> {
         if let Some(node) = self.nodes.get(key) {
-            return Cow::Borrowed(node);
+            return Cow::Borrowed(&node.sets);
         }
         let mut sets = self.base().map(|base| base.sets_at(key)).unwrap_or_default();
         sets.retain(|set| set.rtype != Rtype::SOA);
         Cow::Owned(sets)
     }
 
+    /// How the set of a type at the name with this key is chosen from; none where it is not steered.
+    pub fn steering_at(&self, key: &[u8], rtype: Rtype) -> Option<&Arc<Compiled>> {
+        self.nodes.get(key)?.steering(rtype)
+    }
+
     /// Whether anything lies below the name, so that it exists even with nothing of its own
     /// (RFC 4592 section 2.2.2).
     fn has_below(&self, key: &[u8]) -> bool {
-        any_in(&self.nodes, key, |node| !node.is_empty())
+        any_in(&self.nodes, key, |node| !node.sets.is_empty())
             || self.base().is_some_and(|base| self.shows_below(base, key))
     }
 

@@ -19,6 +19,8 @@ pub(crate) struct Ask {
     pub(crate) flags: [u8; 2],
     /// Size, version and DO of an OPT record.
     pub(crate) edns: Option<(u16, u8, bool)>,
+    /// The options of that record, in wire form.
+    pub(crate) options: Vec<u8>,
     pub(crate) transport: Transport,
 }
 
@@ -31,6 +33,7 @@ impl Ask {
             opcode: 0,
             flags: [0, 0],
             edns: None,
+            options: Vec::new(),
             transport: Transport::Udp,
         }
     }
@@ -41,6 +44,7 @@ impl Ask {
         let (size, version, dnssec_ok) = self.edns.unwrap_or((1232, 0, false));
         match key {
             "tcp" => self.transport = Transport::Tcp,
+            "tls" => self.transport = Transport::Tls,
             "class" => self.class = value.parse().unwrap(),
             "opcode" => self.opcode = value.parse().unwrap(),
             "rd" => self.flags[0] |= 0x01,
@@ -50,6 +54,13 @@ impl Ask {
             "size" => self.edns = Some((value.parse().unwrap(), version, dnssec_ok)),
             "version" => self.edns = Some((size, value.parse().unwrap(), dnssec_ok)),
             "do" => self.edns = Some((size, version, true)),
+            "option" => {
+                self.edns = Some((size, version, dnssec_ok));
+                let (code, digits) = value.split_once(':').unwrap();
+                let (code, data) = (code.parse::<u16>().unwrap(), octets(digits));
+                self.options.extend([code, data.len() as u16].map(u16::to_be_bytes).concat());
+                self.options.extend(data);
+            }
             other => panic!("unknown option {other}"),
         }
         self
@@ -63,7 +74,9 @@ impl Ask {
         if let Some((size, version, dnssec_ok)) = self.edns {
             out.extend([0, 0, 41]);
             out.extend(size.to_be_bytes());
-            out.extend([0, version, if dnssec_ok { 0x80 } else { 0 }, 0, 0, 0]);
+            out.extend([0, version, if dnssec_ok { 0x80 } else { 0 }, 0]);
+            out.extend((self.options.len() as u16).to_be_bytes());
+            out.extend(&self.options);
         }
         out
     }
@@ -75,11 +88,16 @@ impl Ask {
     /// The most octets that the response may have.
     pub(crate) fn limit(&self) -> usize {
         match (self.transport, self.edns) {
-            (Transport::Tcp, _) => 65535,
+            (Transport::Tcp | Transport::Tls, _) => 65535,
             (Transport::Udp, None) => 512,
             (Transport::Udp, Some((size, ..))) => usize::from(size.clamp(512, 1232)),
         }
     }
+}
+
+/// Octets from hexadecimal digits.
+pub(crate) fn octets(digits: &str) -> Vec<u8> {
+    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()).collect()
 }
 
 /// The wire form of a name with its case kept, which [`Name`] does not.
@@ -113,12 +131,28 @@ pub(crate) fn show(response: &[u8]) -> Vec<String> {
     if let Some(edns) = &message.edns {
         let dnssec_ok = if edns.flags().dnssec_ok { " do" } else { "" };
         lines.push(format!("edns {}{dnssec_ok}", edns.max_payload()));
-        if let Some(EdnsOption::Unknown(_, octets)) = edns.option(EdnsCode::Unknown(15)) {
-            let (code, text) = octets.split_at(2);
-            lines.push(format!("error {} {}", code[1], String::from_utf8_lossy(text)));
-        }
+        lines.extend(
+            OPTIONS.iter().filter_map(|code| show_option(*code, edns.option(EdnsCode::from(*code))?)),
+        );
     }
     lines
+}
+
+/// The options that are shown, in this order.
+const OPTIONS: [u16; 6] = [15, 3, 8, 10, 11, 12];
+
+fn show_option(code: u16, option: &EdnsOption) -> Option<String> {
+    let value = Vec::<u8>::try_from(option).unwrap();
+    let digits: String = value.iter().map(|octet| format!("{octet:02x}")).collect();
+    Some(match code {
+        15 => format!("error {} {}", value[1], String::from_utf8_lossy(&value[2..])),
+        3 => format!("nsid {}", String::from_utf8_lossy(&value)),
+        8 => format!("subnet {digits}"),
+        10 => format!("cookie {digits}"),
+        11 => format!("keepalive {digits}"),
+        12 => format!("padding {}", value.len()),
+        _ => return None,
+    })
 }
 
 fn show_header(message: &Message) -> String {
@@ -132,6 +166,7 @@ fn show_header(message: &Message) -> String {
         ResponseCode::Refused => "REFUSED".to_owned(),
         ResponseCode::YXDomain => "YXDOMAIN".to_owned(),
         // The number 16 has two names.
+        ResponseCode::BADCOOKIE => "BADCOOKIE".to_owned(),
         ResponseCode::BADVERS | ResponseCode::BADSIG => "BADVERS".to_owned(),
         other => format!("{other:?}"),
     };

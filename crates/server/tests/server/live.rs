@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use dns::Name;
 use server::{
-    Endpoint, EndpointId, Limits, ListenError, Rcode, ServeHandle, Views, Zones, bind, serve, serve_with,
+    Endpoint, EndpointId, Limits, ListenError, Options, Rcode, ServeHandle, Views, Zones, bind, serve,
+    serve_with,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
@@ -35,7 +36,8 @@ fn views(text: &str) -> Views {
 }
 
 async fn start(views: &Views, limits: Limits) -> ServeHandle {
-    serve_with(limits, bind(loopback()).await.unwrap(), ENDPOINT, views.clone())
+    let options = Options { limits, ..Options::default() };
+    serve_with(options, bind(loopback()).await.unwrap(), ENDPOINT, views.clone())
 }
 
 async fn udp_client(server: SocketAddr, from: IpAddr) -> UdpSocket {

@@ -7,6 +7,10 @@
 //! unavailable example.net. a reason         a zone whose content is not known
 //! unsynced                                  the world has not been read yet
 //! no view                                   the client has no view
+//! nsid text                                 what the server is called
+//! cookies 00112233…                         the secrets of its cookies
+//! client 192.0.2.1                          where queries come from
+//! now 1559731985                            the time
 //! ask www.example. A edns do                a query; indented lines are its response
 //!   NOERROR aa
 //! send 4d3a0100…                            the octets of a message, for broken ones
@@ -16,13 +20,16 @@
 //! `UPDATE_SCENARIOS=1` the responses in the files are rewritten; read the difference.
 
 use std::fs;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
 use dns::Name;
 use rstest::rstest;
-use server::{Circumstances, Sight, Transport, ZoneUpdate, Zones, respond};
+use server::{
+    Circumstances, CookieKeys, Identity, Sight, Transport, ZoneUpdate, Zones, respond, respond_limited,
+};
 
-use crate::client::{Ask, ID, show};
+use crate::client::{Ask, ID, octets, show};
 use crate::world;
 
 type PutZone = fn(&mut Zones, &Name, &[String]);
@@ -53,7 +60,7 @@ fn compare(path: &Path, form: &str, wanted: &str, got: &str) {
 
 /// The scenario with the responses that it got in place of those that it wants.
 fn played(text: &str, put_zone: PutZone) -> String {
-    let mut stage = Stage { zones: Zones::new(), synced: true, view: true, put_zone };
+    let mut stage = Stage::new(put_zone);
     let mut out = String::new();
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
@@ -72,21 +79,32 @@ struct Stage {
     zones: Zones,
     synced: bool,
     view: bool,
+    identity: Identity,
+    client: IpAddr,
+    now: u32,
     put_zone: PutZone,
 }
 
 impl Stage {
+    fn new(put_zone: PutZone) -> Stage {
+        let client = Ipv4Addr::LOCALHOST.into();
+        let identity = Identity::default();
+        Stage { zones: Zones::new(), synced: true, view: true, identity, client, now: 0, put_zone }
+    }
+
     /// Does what a line says; gives the response where it is a query.
     fn play(&mut self, line: &str, block: &[String]) -> Option<Vec<String>> {
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
         match verb {
-            "case" => {
-                *self = Stage { zones: Zones::new(), synced: true, view: true, put_zone: self.put_zone }
-            }
+            "case" => *self = Stage::new(self.put_zone),
             "zone" => (self.put_zone)(&mut self.zones, &rest.parse().unwrap(), block),
             "unavailable" => self.unavailable(rest),
             "unsynced" => self.synced = false,
             "no" if rest == "view" => self.view = false,
+            "nsid" => self.identity.nsid = Some(rest.as_bytes().into()),
+            "cookies" => self.identity.cookies = CookieKeys::parse(&rest.replace(' ', "\n")).ok(),
+            "client" => self.client = rest.parse().unwrap(),
+            "now" => self.now = rest.parse().unwrap(),
             "ask" => return Some(self.ask(rest)),
             "send" => return Some(self.send(rest)),
             "" | "#" => {}
@@ -104,7 +122,12 @@ impl Stage {
     fn respond(&self, query: &[u8], transport: Transport) -> Option<Vec<u8>> {
         let mut out = vec![1, 2, 3];
         let sight = Sight { zones: self.view.then_some(&self.zones), synced: self.synced };
-        let reply = respond(query, Circumstances { transport, ..Circumstances::plain(sight) }, &mut out)?;
+        let (client, now, identity) = (self.client, self.now, &self.identity);
+        let around =
+            Circumstances { client, now, identity, transport, keepalive: 100, ..Circumstances::plain(sight) };
+        let limited = respond_limited(query, around, &mut out).map(|_| out.len());
+        assert!(limited.is_none_or(|length| length <= query.len()), "past the limit nothing is amplified");
+        let reply = respond(query, around, &mut out)?;
         assert_eq!(reply.truncated, out[2] & 2 != 0, "the reply knows its TC bit");
         assert_eq!(reply.rcode.to_string(), show(&out)[0].split(' ').next().unwrap());
         Some(out)
@@ -120,12 +143,8 @@ impl Stage {
         show(&response)
     }
 
-    fn send(&self, octets: &str) -> Vec<String> {
-        let digits: String = octets.split_whitespace().collect();
-        let query: Vec<u8> = (0..digits.len())
-            .step_by(2)
-            .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap())
-            .collect();
+    fn send(&self, digits: &str) -> Vec<String> {
+        let query = octets(&digits.split_whitespace().collect::<String>());
         let nothing = || vec!["nothing".to_owned()];
         self.respond(&query, Transport::Udp).map_or_else(nothing, |response| show(&response))
     }

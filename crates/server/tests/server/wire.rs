@@ -1,7 +1,7 @@
 //! Octets that a person would want to see once: compression, large answers, long error texts.
 
 use dns::{Name, Rdata, RecordSet, Rtype};
-use server::{Circumstances, Reply, Sight, ZoneUpdate, Zones, answer, respond};
+use server::{Circumstances, CookieState, Reply, ResponseKind, Sight, ZoneUpdate, Zones, answer, respond};
 
 use crate::client::{Ask, show};
 use crate::world;
@@ -93,7 +93,9 @@ fn a_reply_says_what_its_message_says() {
     let sight = Sight { zones: None, synced: true };
     let mut out = Vec::new();
     let reply = respond(&Ask::new("e.org.", "A").octets(), Circumstances::plain(sight), &mut out);
-    assert_eq!(reply, Some(Reply { rcode: server::Rcode::Refused, truncated: false }));
+    let (kind, cookie) = (ResponseKind::Error, CookieState::Absent);
+    let wanted = Reply { rcode: server::Rcode::Refused, truncated: false, kind, subject: 0, cookie };
+    assert_eq!(reply, Some(wanted));
     assert_eq!(respond(&[], Circumstances::plain(sight), &mut out), None);
     assert!(out.is_empty());
 }

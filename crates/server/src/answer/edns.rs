@@ -1,0 +1,120 @@
+//! What a client's OPT record says (RFC 6891) and the options in it that we understand.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::query::Malformed;
+
+pub(super) const NSID: u16 = 3;
+pub(super) const CLIENT_SUBNET: u16 = 8;
+pub(super) const COOKIE: u16 = 10;
+pub(super) const TCP_KEEPALIVE: u16 = 11;
+pub(super) const PADDING: u16 = 12;
+pub(super) const EXTENDED_ERROR: u16 = 15;
+
+/// What the client's OPT record says; of several options of one kind the first counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Edns<'a> {
+    pub(super) size: u16,
+    pub(super) version: u8,
+    pub(super) dnssec_ok: bool,
+    pub(super) subnet: Option<ClientSubnet<'a>>,
+    pub(super) cookie: Option<Cookie<'a>>,
+    pub(super) nsid: bool,
+    pub(super) keepalive: bool,
+    pub(super) padding: bool,
+}
+
+/// The network that a resolver asks for (RFC 7871 section 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ClientSubnet<'a> {
+    pub(super) address: IpAddr,
+    pub(super) source_prefix: u8,
+    /// The option as it came, which the response repeats but for its scope.
+    pub(super) octets: &'a [u8],
+}
+
+/// A client's cookie, with what it says to have from us (RFC 7873 section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cookie<'a> {
+    pub(super) client: [u8; 8],
+    /// Empty, or 8 to 32 octets.
+    pub(super) server: &'a [u8],
+}
+
+impl<'a> Edns<'a> {
+    /// Reads the data of an OPT record, which its options fill exactly. What the options of
+    /// another version mean is not known.
+    pub(super) fn read_options(&mut self, mut data: &'a [u8]) -> Result<(), Malformed> {
+        while let Some((code, value, rest)) = split(data)? {
+            if self.version == 0 {
+                self.take(code, value)?;
+            }
+            data = rest;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, code: u16, value: &'a [u8]) -> Result<(), Malformed> {
+        match code {
+            NSID => self.nsid = true,
+            CLIENT_SUBNET if self.subnet.is_none() => self.subnet = Some(ClientSubnet::read(value)?),
+            COOKIE if self.cookie.is_none() => self.cookie = Some(Cookie::read(value)?),
+            TCP_KEEPALIVE => self.keepalive = true,
+            PADDING => self.padding = true,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The code and value of an option, and what comes after it.
+type Split<'a> = (u16, &'a [u8], &'a [u8]);
+
+/// The first option of some data, if it has any.
+fn split(data: &[u8]) -> Result<Option<Split<'_>>, Malformed> {
+    let [code_high, code_low, high, low, rest @ ..] = data else {
+        return if data.is_empty() { Ok(None) } else { Err(Malformed) };
+    };
+    let length = usize::from(u16::from_be_bytes([*high, *low]));
+    let (value, rest) = rest.split_at_checked(length).ok_or(Malformed)?;
+    Ok(Some((u16::from_be_bytes([*code_high, *code_low]), value, rest)))
+}
+
+impl<'a> Cookie<'a> {
+    fn read(value: &'a [u8]) -> Result<Cookie<'a>, Malformed> {
+        let (client, server) = value.split_first_chunk().ok_or(Malformed)?;
+        match server.len() {
+            0 | 8..=32 => Ok(Cookie { client: *client, server }),
+            _ => Err(Malformed),
+        }
+    }
+}
+
+impl<'a> ClientSubnet<'a> {
+    /// The scope is empty in a query, and the address has as many octets as the prefix needs, no
+    /// bit set beyond it.
+    fn read(octets: &'a [u8]) -> Result<ClientSubnet<'a>, Malformed> {
+        let [0, family, source_prefix, 0, short @ ..] = octets else { return Err(Malformed) };
+        let (address, bits) = match family {
+            1 => (IpAddr::V4(Ipv4Addr::from(widened(short)?)), 32),
+            2 => (IpAddr::V6(Ipv6Addr::from(widened(short)?)), 128),
+            // Some clients decline so to have their network looked at.
+            0 => (IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
+            _ => return Err(Malformed),
+        };
+        let exact = short.len() == usize::from(*source_prefix).div_ceil(8);
+        if *source_prefix > bits
+            || !exact
+            || crate::Network::new(address, *source_prefix).address() != address
+        {
+            return Err(Malformed);
+        }
+        Ok(ClientSubnet { address, source_prefix: *source_prefix, octets })
+    }
+}
+
+fn widened<const N: usize>(short: &[u8]) -> Result<[u8; N], Malformed> {
+    let mut whole = [0; N];
+    whole.get_mut(..short.len()).ok_or(Malformed)?.copy_from_slice(short);
+    Ok(whole)
+}

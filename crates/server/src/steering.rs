@@ -1,0 +1,125 @@
+//! Steering: which part of a record set a client is answered with.
+//!
+//! ```text
+//!  dns::Steering ──┐
+//!  GeoSource ──────┼─ Compiled::new ──► Compiled ── choose(Asker) ──► positions in the set's data
+//!  Health ─────────┘   (when published)             (per query: no allocation, no lock)
+//! ```
+//!
+//! Pure: where networks are, how targets fare and what chance says come in. What is promised:
+//!
+//! - an answer is never empty. A choice without a live member is passed over, a drained one (weight
+//!   0) serves only when all else is down, and when everything is down all are taken to be up;
+//! - a target that was never seen up counts as up until another of its set has been seen up;
+//! - every address in the network that `choose` says it looked at is given the same choice, fresh
+//!   draws aside, as long as health stands.
+
+use std::net::IpAddr;
+use std::ops::Deref;
+
+mod compiled;
+mod decision;
+mod geo;
+mod health;
+mod sticky;
+
+pub(crate) use compiled::reduced;
+pub use compiled::{Compiled, present};
+pub use decision::{Candidate, Decision};
+pub use geo::{Database, DatabaseError, GeoSource, Origin, Whereabouts};
+pub use health::{Health, Slot, State};
+
+/// Who asks, as far as steering looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asker {
+    /// The client's network (RFC 7871), else where the query came from.
+    pub address: IpAddr,
+    /// How many bits of the address are known.
+    pub prefix: u8,
+    /// A number drawn for this query.
+    pub draw: u64,
+}
+
+impl Asker {
+    /// Somebody of whom the whole address is known; an IPv4 address mapped into IPv6 is IPv4.
+    pub fn at(address: IpAddr, draw: u64) -> Asker {
+        let address = address.to_canonical();
+        Asker { address, prefix: if address.is_ipv4() { 32 } else { 128 }, draw }
+    }
+}
+
+/// How many positions are kept without asking for memory: more than fit into a datagram.
+const ROOM: usize = 96;
+
+/// The positions that were chosen, in the order of the data.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    near: [u16; ROOM],
+    count: usize,
+    /// All of them, where there are too many.
+    far: Vec<u16>,
+}
+
+impl Chosen {
+    /// Nothing chosen yet.
+    pub fn new() -> Chosen {
+        Chosen { near: [0; ROOM], count: 0, far: Vec::new() }
+    }
+
+    fn clear(&mut self) {
+        self.count = 0;
+        self.far.clear();
+    }
+
+    /// Adds a position that is not below the last; the last itself is not added twice.
+    fn push(&mut self, position: u16) {
+        if self.last() == Some(&position) {
+            return;
+        }
+        match self.near.get_mut(self.count) {
+            Some(place) if self.far.is_empty() => {
+                *place = position;
+                self.count += 1;
+            }
+            _ => {
+                if self.far.is_empty() {
+                    self.far.extend_from_slice(&self.near);
+                }
+                self.far.push(position);
+            }
+        }
+    }
+
+    /// Puts what was collected from several parts into the order of the data.
+    fn sort(&mut self) {
+        let mut all = self.to_vec();
+        all.sort_unstable();
+        self.clear();
+        all.into_iter().for_each(|position| self.push(position));
+    }
+
+    /// Keeps one, by chance, of a type that may not have several at a name.
+    fn keep_one(&mut self, draw: u64) {
+        if let Some(kept) = self.get((draw % self.len().max(1) as u64) as usize).copied() {
+            self.clear();
+            self.push(kept);
+        }
+    }
+}
+
+impl Default for Chosen {
+    fn default() -> Chosen {
+        Chosen::new()
+    }
+}
+
+impl Deref for Chosen {
+    type Target = [u16];
+
+    fn deref(&self) -> &[u16] {
+        match self.far.is_empty() {
+            true => &self.near[..self.count],
+            false => &self.far,
+        }
+    }
+}
