@@ -11,7 +11,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use tempfile::TempDir;
 
-use crate::{Process, ask, own_address};
+use crate::{Process, ask, call, own_address};
 
 /// The keys that the servers know: name, algorithm and secret in base64.
 pub const KEYS: [(&str, &str, &str); 4] = [
@@ -80,6 +80,17 @@ impl UpdateServer {
     /// Where its files are.
     pub fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// How many requests of a kind Knot was sent since its start: `query`, `update`, `axfr` and so on.
+    pub fn requests(&self, kind: &str) -> Result<usize> {
+        let socket = self.folder.path().join("knot.sock");
+        let output = call("knotc", "knot", &["-s", &socket.display().to_string(), "stats", "mod-stats"])?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let counter = format!("mod-stats.server-operation[{kind}] = ");
+        let number = text.lines().find_map(|line| line.strip_prefix(&counter));
+        // A counter that stands at nought is left out.
+        number.map_or(Ok(0), |number| Ok(number.trim().parse()?))
     }
 
     /// Everything that it has printed.
@@ -171,6 +182,7 @@ fn knot(folder: &Path, dns: SocketAddr, zones: &[&str]) -> String {
         text += &format!("- id: {name}\n  algorithm: {algorithm}\n  secret: {secret}\n");
     }
     text += "acl:\n- id: ours\n  key: [key256, key384, key512]\n  action: [transfer, update]\n";
+    text += "template:\n- id: default\n  global-module: mod-stats\n";
     text += "zone:\n";
     for zone in zones {
         let signing = if zone.starts_with("signed.") { "on" } else { "off" };

@@ -13,6 +13,7 @@
 
 mod api;
 mod content;
+mod foresight;
 pub mod lua;
 mod reading;
 mod request;
@@ -33,13 +34,14 @@ use tokio::sync::Mutex as AsyncMutex;
 use crate::transport::http::HttpClient;
 use crate::{Batch, Entry, Failure, NewZone, OpenedZone, Provider, Reading, Reply, SetKey};
 use api::Api;
+use foresight::Foresight;
 use reading::{Facts, Read};
 use zones::Zones;
 
 pub use api::Version;
 
 /// About as many RRsets as fit into one PATCH: each costs the server a transaction.
-const BATCH: usize = 3500;
+const BATCH: usize = 7000;
 
 /// Which server, and what the zones are like that are made there.
 #[derive(Clone, Debug)]
@@ -63,6 +65,7 @@ pub struct Powerdns {
     dnssec: bool,
     zones: Zones,
     memories: Mutex<HashMap<Name, Arc<AsyncMutex<Memory>>>>,
+    foresight: Foresight,
 }
 
 /// What is remembered of a zone. Nothing goes wrong without it; it saves requests.
@@ -96,6 +99,7 @@ impl Powerdns {
             dnssec: settings.dnssec,
             zones: Zones::default(),
             memories: Mutex::default(),
+            foresight: Foresight::default(),
         })
     }
 
@@ -147,7 +151,9 @@ impl Powerdns {
         if !facts.counts() || memory.serial != Some(facts.serial) {
             return Ok(None);
         }
-        Ok(self.api.export(zone).await?.map(|read| (facts, read)))
+        let text = self.api.export(zone).await?;
+        let lines = self.foresight.take_lines(zone);
+        Ok(reading::exported(&text, &lines).map(|read| (facts, read)))
     }
 
     /// Has PowerDNS work out empty non-terminals and the order of names, unless it does so by itself.
@@ -213,10 +219,15 @@ impl Provider for Powerdns {
         Box::pin(async {
             let memory = self.memory(zone);
             let memory = memory.lock().await;
+            self.foresight.take_lines(zone);
             let found = self.look(zone, keys.iter().map(|(key, _)| &key.name), memory.sets).await;
             let found = self.heed(found).await?;
             Ok(keys.iter().map(|(key, _)| found.get(key).cloned().map(Entry::from)).collect())
         })
+    }
+
+    fn foresee(&self, batch: &Batch) {
+        self.foresight.foresee(batch);
     }
 
     fn write<'a>(&'a self, batch: &'a Batch) -> BoxFuture<'a, Vec<Result<(), Failure>>> {

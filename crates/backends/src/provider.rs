@@ -121,6 +121,10 @@ pub trait Provider: Send + Sync {
         keys: &'a [(SetKey, Option<Name>)],
     ) -> Reply<'a, Vec<Option<Entry>>>;
 
+    /// Hears of a batch that is likely to be written next while another is under way, so that what can be
+    /// done for it before its time is done.
+    fn foresee(&self, _: &Batch) {}
+
     /// Makes changes, and tells how each fared, in their order. One that is refused does not keep the
     /// others from being made.
     fn write<'a>(&'a self, batch: &'a Batch) -> BoxFuture<'a, Vec<Result<(), Failure>>>;

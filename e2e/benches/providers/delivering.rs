@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use backends::delivery::{Fence, Node, Order, Report, Retry, SetResult, Settings, start};
-use backends::{Provider, SetKey};
+use backends::SetKey;
 use e2e::block_on;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use crate::recorder::Recorder;
 use crate::world::zone;
 
 /// Longer than anything here takes.
@@ -17,8 +18,18 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A running delivery.
 pub(crate) struct Delivering {
+    recorder: Arc<Recorder>,
     orders: UnboundedSender<Order>,
     reports: UnboundedReceiver<Vec<Report>>,
+}
+
+/// How long a delivery took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    /// Until the last write was acknowledged.
+    pub(crate) written: Duration,
+    /// Until all was read back.
+    pub(crate) read_back: Duration,
 }
 
 struct Always;
@@ -35,7 +46,7 @@ impl Fence for Always {
 
 impl Delivering {
     /// Starts to deliver to a provider.
-    pub(crate) fn start(provider: Arc<dyn Provider>) -> Result<Delivering> {
+    pub(crate) fn start(recorder: Arc<Recorder>) -> Result<Delivering> {
         let settings = Settings {
             owner: "bench".to_owned(),
             retry: Retry { base: Duration::from_secs(1), cap: Duration::from_secs(60), attempts: 5 },
@@ -46,13 +57,14 @@ impl Delivering {
         };
         let (sender, reports) = unbounded_channel();
         let (orders, _) = block_on(async { start(settings, Arc::new(Always), sender) })?;
-        orders.send(Order::Provider(Ok(provider)))?;
+        orders.send(Order::Provider(Ok(recorder.clone())))?;
         orders.send(Order::Zone(zone()?))?;
-        Ok(Delivering { orders, reports })
+        Ok(Delivering { recorder, orders, reports })
     }
 
-    /// Says what is wanted and waits until all of it was read back; how long that took.
-    pub(crate) fn deliver(&mut self, nodes: Vec<Node>) -> Result<Duration> {
+    /// Says what is wanted and waits until all of it was read back; how long that took, and how long until
+    /// the last write was acknowledged.
+    pub(crate) fn deliver(&mut self, nodes: Vec<Node>) -> Result<Times> {
         let mut missing: HashSet<SetKey> =
             nodes.iter().flat_map(|node| &node.sets).map(|entry| SetKey::of(&entry.set)).collect();
         let start = Instant::now();
@@ -64,7 +76,9 @@ impl Delivering {
                 strike(&mut missing, report)?;
             }
         }
-        Ok(start.elapsed())
+        let read_back = start.elapsed();
+        let written = self.recorder.seen().last_write().context("nothing was written")?;
+        Ok(Times { written: written.duration_since(start), read_back })
     }
 }
 

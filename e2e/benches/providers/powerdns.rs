@@ -1,6 +1,5 @@
 //! PowerDNS, beside a bare client.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -8,18 +7,19 @@ use e2e::{PowerDns, Store};
 use serde_json::Value;
 
 use crate::bare;
-use crate::delivering::Delivering;
-use crate::recorder::Recorder;
+use crate::delivering::{Delivering, Times};
+use crate::recorder::{Recorder, Seen};
 use crate::world::{ZONE, median, milliseconds, nodes};
 
-/// The sizes of batches that the bare client tries.
+/// The sizes of batches that the bare client tries. A server as it is installed refuses 10,000 as too long.
 const SIZES: [usize; 3] = [500, 1000, 5000];
 
 /// What one round of ours showed.
 struct Round {
-    all: Duration,
+    all: Times,
+    seen: Seen,
     requests: Requests,
-    ten: Duration,
+    ten: Times,
     for_ten: Requests,
     rrsets: Vec<Value>,
 }
@@ -53,19 +53,16 @@ fn deliver(store: Store, records: usize) -> Result<Round> {
     let server = PowerDns::with(store, "")?;
     let recorder = Recorder::new(server.provider()?);
     let mut delivering = Delivering::start(recorder.clone())?;
-    let start = std::time::Instant::now();
     let all = delivering.deliver(nodes(0..records, [192, 0, 2, 1])?)?;
-    for call in recorder.seen().calls {
-        eprintln!("{:>10} {:>7.1} .. {:>7.1}", call.what, (call.start - start).as_secs_f64()*1e3, (call.end - start).as_secs_f64()*1e3);
-    }
-    eprintln!("all {:.1}", all.as_secs_f64()*1e3);
+    let seen = recorder.seen();
+    ensure!(seen.repeated == 0, "{} of {} sets were written twice", seen.repeated, seen.sets);
     let requests = rest(&server)?;
     let rrsets = bare::rrsets(&server)?;
     let before = rest(&server)?;
     let ten = delivering.deliver(nodes(0..10, [192, 0, 2, 2])?)?;
     let for_ten = rest(&server)?.since(&before);
     ensure!(for_ten.patches <= 2 && for_ten.lists == 0, "ten changes cost too much: {for_ten:?}");
-    Ok(Round { all, requests, ten, for_ten, rrsets })
+    Ok(Round { all, seen, requests, ten, for_ten, rrsets })
 }
 
 /// What a server was asked for, once it is left alone.
@@ -101,27 +98,35 @@ impl Requests {
 fn report(store: Store, records: usize, ours: &[Round], bare: &[Vec<Duration>]) -> Result<()> {
     let medians = bare.iter().map(|times| median(times)).collect::<Result<Vec<_>>>()?;
     let best = (0..SIZES.len()).min_by_key(|at| medians[*at]).unwrap_or(0);
-    let ratios: Vec<f64> = ours
-        .iter()
-        .zip(&bare[best])
-        .map(|(ours, bare)| ours.all.as_secs_f64() / bare.as_secs_f64())
-        .collect();
     let last = &ours[ours.len() - 1];
     println!(
         "PowerDNS with {store:?}, {records} records, {} RRsets, {} rounds",
         last.rrsets.len(),
         ours.len()
     );
-    println!("  all read back after {:.0} ms", milliseconds(median(&times(ours, |round| round.all))?));
-    println!("  requests: {:?}", last.requests);
     for (size, median) in SIZES.iter().zip(&medians) {
         println!("  bare client, {size} at once: {:.0} ms", milliseconds(*median));
     }
-    println!("  ours / bare: {:.2} (each round: {})", median(&ratios)?, list(&ratios));
+    beside("all written after", &times(ours, |round| round.all.written), &bare[best])?;
+    beside("all read back after", &times(ours, |round| round.all.read_back), &bare[best])?;
+    println!("  requests: {:?}; sets written: {}, repeated: {}", last.requests, last.seen.sets, last.seen.repeated);
     println!(
         "  ten changed: {:.1} ms, {:?}",
-        milliseconds(median(&times(ours, |round| round.ten))?),
+        milliseconds(median(&times(ours, |round| round.ten.read_back))?),
         last.for_ten
+    );
+    Ok(())
+}
+
+/// Prints times of ours, and how many times the bare client's of the same round they are.
+fn beside(what: &str, ours: &[Duration], bare: &[Duration]) -> Result<()> {
+    let ratios: Vec<f64> =
+        ours.iter().zip(bare).map(|(ours, bare)| ours.as_secs_f64() / bare.as_secs_f64()).collect();
+    println!(
+        "  {what} {:.0} ms, ours / bare: {:.2} (each round: {})",
+        milliseconds(median(ours)?),
+        median(&ratios)?,
+        list(&ratios)
     );
     Ok(())
 }

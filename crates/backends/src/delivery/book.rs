@@ -14,7 +14,7 @@ use dns::Name;
 use super::agenda::{Agenda, Place};
 use super::backoff::{Backoff, Moment};
 use super::origin::Origin;
-use super::task::{Job, Outcome, Task};
+use super::task::{Job, Outcome, Task, Writing};
 use super::zone::{At, Class, Zone, is_answer, patience};
 use super::{HeldDeletes, Known, Node, Order, Report, Settings, Trouble};
 use crate::{Failure, NewZone, Provider, Reading, SetKey};
@@ -134,14 +134,16 @@ impl Book {
     }
 
     /// Uses the time in which requests are under way: takes in what was written, and prepares what comes
-    /// next.
-    pub(super) fn use_time(&mut self, now: Moment) {
+    /// next. Gives the batches that are likely to be written next.
+    pub(super) fn use_time(&mut self, now: Moment) -> Vec<Arc<Writing>> {
         self.catch_up(now);
+        let mut prepared = Vec::new();
         for name in std::mem::take(&mut self.writing) {
             if let Some(zone) = self.zones.get_mut(&name) {
-                zone.prepare(At { class: &self.class, now, jitter: 0.5 });
+                prepared.extend(zone.prepare(At { class: &self.class, now, jitter: 0.5 }));
             }
         }
+        prepared
     }
 
     /// Takes in all that was written.

@@ -39,7 +39,10 @@ pub(super) async fn run(
         running.start(&mut book, start.elapsed(), fence.as_ref());
         // What was started gets under way first, so that the time that it takes can be used.
         tokio::task::yield_now().await;
-        book.use_time(start.elapsed());
+        let prepared = book.use_time(start.elapsed());
+        if let Some(provider) = book.provider() {
+            prepared.iter().for_each(|writing| provider.foresee(&writing.batch));
+        }
         let told = book.reports();
         if !told.is_empty() && reports.send(told).is_err() {
             return;

@@ -7,6 +7,7 @@ use dns::{MAX_TTL, Name, Rdata, RecordSet, Rtype};
 use serde::Deserialize;
 
 use super::content;
+use super::foresight::Lines;
 use crate::SetKey;
 
 /// A zone as it is listed.
@@ -102,10 +103,38 @@ pub(super) fn read(rrsets: Vec<Rrset<'_>>) -> Read {
     read
 }
 
-/// Record sets out of an export: one record a line, in no order; none where a line is something else.
-pub(super) fn exported(text: &str) -> Option<Vec<Rrset<'_>>> {
-    let (mut rrsets, mut places) = (Vec::<Rrset<'_>>::new(), HashMap::<(&str, &str), usize>::new());
+/// Record sets out of an export, in the order of names; none where it has a line that is no record.
+pub(super) fn exported(octets: &[u8], known: &Lines) -> Option<Read> {
+    let text = std::str::from_utf8(octets).ok()?;
+    let (mut sets, mut unknown) = (Vec::new(), Vec::new());
     for line in text.lines() {
+        match known.get(line) {
+            Some(set) => sets.push(set.clone()),
+            None => unknown.push(line),
+        }
+    }
+    let mut read = read(parsed(&unknown)?);
+    read.sets.append(&mut sets);
+    read.sets.sort_by(|one, other| (&one.name, one.rtype).cmp(&(&other.name, other.rtype)));
+    read.sets.dedup_by(|next, set| is_merged(set, next));
+    read.sets.retain(|set| read.opaque.is_empty() || !read.opaque.contains(&SetKey::of(set)));
+    Some(read)
+}
+
+/// Takes over another part of the same set, if it is one.
+fn is_merged(set: &mut RecordSet, next: &RecordSet) -> bool {
+    let is_part = set.name == next.name && set.rtype == next.rtype;
+    if is_part {
+        let data = set.data.iter().chain(&*next.data).cloned().collect();
+        *set = RecordSet::new(set.name.clone(), set.rtype, set.ttl.min(next.ttl), data);
+    }
+    is_part
+}
+
+/// Record sets out of lines with one record each, in no order.
+fn parsed<'a>(lines: &[&'a str]) -> Option<Vec<Rrset<'a>>> {
+    let (mut rrsets, mut places) = (Vec::<Rrset<'_>>::new(), HashMap::<(&str, &str), usize>::new());
+    for line in lines {
         let mut fields = line.splitn(5, '\t');
         let (name, ttl) = (fields.next()?, fields.next()?.parse().ok()?);
         let r#type = fields.nth(1)?;

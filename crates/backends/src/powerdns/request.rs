@@ -1,6 +1,6 @@
 //! What is sent to PowerDNS: paths and bodies. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use ::api::dnsclass::ZoneKind;
 use dns::{Name, Rdata, RecordSet, Rtype};
@@ -9,8 +9,8 @@ use serde::Serialize;
 use super::content;
 use crate::{Failure, NewZone, SetChange};
 
-/// The server takes at least 1 MiB at once, whatever its settings.
-const LONGEST_BODY: usize = 900 << 10;
+/// A server as it is installed takes 2 MiB at once; one that takes less gets halves.
+const LONGEST_BODY: usize = 1800 << 10;
 /// More data than this no answer could hold.
 const LARGEST_SET: usize = 65_000;
 
@@ -111,19 +111,20 @@ fn settings(zone: &NewZone, kind: ZoneKind, dnssec: bool) -> Zone {
     Zone { name, kind, api_rectify: false, soa_edit_api: "DEFAULT", dnssec, rrsets: Vec::new() }
 }
 
-/// The changes by name, in the order of each name's first; and those that cannot be sent at all.
+/// The changes by name, in the order of each name's first; and those that cannot be sent at all. `text` says
+/// how each is written.
 ///
 /// Within a name what goes comes first, as an alias and other data exclude each other.
 pub(super) fn groups(
     changes: &[SetChange],
     which: impl Iterator<Item = usize>,
-    serial: u32,
+    mut text: impl FnMut(&SetChange) -> Result<String, Failure>,
 ) -> (Vec<Group>, Vec<(usize, Failure)>) {
     let (mut groups, mut places, mut failed) =
-        (Vec::<Group>::new(), BTreeMap::<&Name, usize>::new(), Vec::new());
+        (Vec::<Group>::new(), HashMap::<&Name, usize>::new(), Vec::new());
     for index in which {
         let change = &changes[index];
-        let rrset = match rrset(change, serial) {
+        let rrset = match text(change) {
             Ok(rrset) => rrset,
             Err(failure) => {
                 failed.push((index, failure));
@@ -174,7 +175,8 @@ fn wrapped(rrsets: &str) -> String {
     format!("{{\"rrsets\":[{rrsets}]}}")
 }
 
-fn rrset(change: &SetChange, serial: u32) -> Result<String, Failure> {
+/// One change as it is written; `serial` is what the zone has.
+pub(super) fn rrset(change: &SetChange, serial: u32) -> Result<String, Failure> {
     let Some(after) = &change.after else {
         let (name, r#type) = (change.key.name.to_string(), content::type_name(change.key.rtype));
         return text(&Rrset { name, r#type, changetype: Some("DELETE"), ttl: None, records: None });

@@ -7,6 +7,7 @@ use std::time::Duration;
 use dns::{Name, Rdata, RecordSet, Rtype};
 use rstest::rstest;
 
+use super::foresight::Lines;
 use super::*;
 use crate::SetChange;
 use server::{answer, serve};
@@ -108,7 +109,7 @@ fn changes_of_a_name_go_together_and_what_goes_comes_first() {
     );
     let goes = SetChange { key: SetKey::of(&alias), before: Some(Entry::from(alias)), after: None };
     let changes = [creation(&address("a.example.org.")), creation(&address("c.example.org.")), goes];
-    let (groups, failed) = request::groups(&changes, 0..3, 1);
+    let (groups, failed) = request::groups(&changes, 0..3, |change| request::rrset(change, 1));
     assert!(failed.is_empty());
     assert_eq!(groups.iter().map(|group| group.changes.clone()).collect::<Vec<_>>(), [vec![0, 2], vec![1]]);
     let body: serde_json::Value = serde_json::from_str(&request::body(&groups)).unwrap();
@@ -120,17 +121,41 @@ fn changes_of_a_name_go_together_and_what_goes_comes_first() {
 fn settings_of_a_single_record_are_refused() {
     let mut change = creation(&address("a.example.org."));
     change.after.as_mut().unwrap().properties.insert("weight".to_owned(), "1".to_owned());
-    let (groups, failed) = request::groups(&[change], 0..1, 1);
+    let (groups, failed) = request::groups(&[change], 0..1, |change| request::rrset(change, 1));
     assert!(groups.is_empty() && matches!(failed.as_slice(), [(0, Failure::Unsupported(_))]), "{failed:?}");
 }
 
 #[test]
 fn an_export_is_grouped_and_what_is_no_export_is_none() {
     let text = "b.example.org.\t60\tIN\tA\t192.0.2.2\na.example.org.\t60\tIN\tTXT\t\"x\ty\"\nb.example.org.\t30\tIN\tA\t192.0.2.1\n";
-    let read = reading::read(reading::exported(text).unwrap());
-    let shown: Vec<_> = read.sets.iter().map(|set| (set.name.to_string(), set.ttl, set.data.len())).collect();
-    assert_eq!(shown, [("b.example.org.".to_owned(), 30, 2), ("a.example.org.".to_owned(), 60, 1)]);
-    assert!(reading::exported("<html>\n").is_none());
+    let read = reading::exported(text.as_bytes(), &Lines::default()).unwrap();
+    assert_eq!(shown(&read.sets), [("a.example.org.".to_owned(), 60, 1), ("b.example.org.".to_owned(), 30, 2)]);
+    assert!(reading::exported(b"<html>\n", &Lines::default()).is_none());
+}
+
+#[test]
+fn a_line_that_was_foreseen_means_the_same_as_one_that_is_parsed() {
+    let sets = [address("a.example.org."), address("b.example.org.")];
+    let mut known = Lines::default();
+    sets.iter().for_each(|set| known.add(set));
+    let line = |name: &str, ttl: u32, address: &str| format!("{name}.example.org.\t{ttl}\tIN\tA\t{address}\n");
+    let own = sets[0].data[0].to_string();
+    let ttl = sets[0].ttl;
+    let cases = [
+        line("b", ttl, &own) + &line("a", ttl, &own),
+        line("a", ttl, &own) + &line("a", ttl + 1, "192.0.2.99") + &line("b", 1, &own),
+        line("a", ttl, &own) + &line("a", ttl, &own),
+        line("a", ttl, &own) + &line("a", ttl, "no address"),
+    ];
+    for text in cases {
+        let read = reading::exported(text.as_bytes(), &known).unwrap();
+        assert_eq!(read, reading::exported(text.as_bytes(), &Lines::default()).unwrap(), "{text}");
+    }
+    assert!(known.get(line("a", ttl, &own).trim_end()).is_some());
+}
+
+fn shown(sets: &[RecordSet]) -> Vec<(String, u32, usize)> {
+    sets.iter().map(|set| (set.name.to_string(), set.ttl, set.data.len())).collect()
 }
 
 #[rstest]

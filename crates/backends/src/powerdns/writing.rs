@@ -62,7 +62,12 @@ impl Powerdns {
     /// that proves that nobody else wrote in between.
     pub(super) async fn send(&self, batch: &Batch, facts: &Facts, results: &mut Results) -> Option<u32> {
         let sound: Vec<usize> = (0..results.len()).filter(|index| results[*index].is_ok()).collect();
-        let (groups, failed) = request::groups(&batch.changes, sound.into_iter(), facts.serial);
+        let mut foreseen = self.foresight.take_texts(&batch.zone).into_iter().peekable();
+        let text = |change: &SetChange| match foreseen.next_if(|(known, _)| known == change) {
+            Some((_, text)) => text,
+            None => request::rrset(change, facts.serial),
+        };
+        let (groups, failed) = request::groups(&batch.changes, sound.into_iter(), text);
         failed.into_iter().for_each(|(index, failure)| results[index] = Err(failure));
         let mut serial = facts.counts().then_some(facts.serial);
         let mut left: Vec<&[Group]> = request::pieces(&groups).into_iter().rev().collect();

@@ -59,6 +59,17 @@ impl<'a> Connection<'a> {
 
     /// Sends requests at once and reads their answers, which come in any order (RFC 7766 section 6.2.1.1).
     pub(crate) async fn ask_all(&mut self, requests: Vec<Request>) -> Result<Vec<Answer>, Failure> {
+        let mut answers = BTreeMap::new();
+        self.ask_each(requests, |at, answer| drop(answers.insert(at, answer))).await?;
+        Ok(answers.into_values().collect())
+    }
+
+    /// Sends requests at once and hands over each answer as it comes, with the number of its request.
+    pub(crate) async fn ask_each(
+        &mut self,
+        requests: Vec<Request>,
+        mut take: impl FnMut(usize, Answer),
+    ) -> Result<(), Failure> {
         let timeout = self.timeout;
         within(timeout, async {
             let mut open = HashMap::new();
@@ -68,13 +79,12 @@ impl<'a> Connection<'a> {
                 self.send(&octets).await?;
                 open.insert(id, Asked { at, opcode, transaction });
             }
-            let mut answers = BTreeMap::new();
             while !open.is_empty() {
                 let message = self.receive().await?;
                 let asked = open.remove(&message.header().id()).ok_or(Failure::Unreadable)?;
-                answers.insert(asked.at, asked.verified(message)?);
+                take(asked.at, asked.verified(message)?);
             }
-            Ok(answers.into_values().collect())
+            Ok(())
         })
         .await
     }

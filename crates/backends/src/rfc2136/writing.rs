@@ -8,7 +8,7 @@ use dns::{Name, Rtype};
 use tokio::time::Instant;
 
 use super::connection::Connection;
-use super::message::{self, Line};
+use super::message::{self, Line, Request};
 use super::update::{self, after, before, claims_size, prerequisites};
 use super::{Rfc2136, rcode};
 use crate::unit::{Claim, Unit, numbers, units};
@@ -71,9 +71,10 @@ type Stopped = (Failure, Vec<usize>);
 
 impl<'a> Writing<'a> {
     async fn run(&mut self, units: &[Unit<'a>]) -> Result<(), Stopped> {
-        let mut work = update::messages(units, claims_size(&self.guards));
-        work.reverse();
-        let (mut is_about_records, mut has_landed, mut tries) = (false, false, 0);
+        let messages = update::messages(units, claims_size(&self.guards));
+        let all = messages.len();
+        let mut work = self.send_together(messages).await.map_err(|failure| (failure, numbers([units])))?;
+        let (mut is_about_records, mut has_landed, mut tries) = (false, work.len() < all, 0);
         while let Some(units) = work.pop() {
             let Err(failure) = self.send(units).await else {
                 self.note(units, &Ok(()));
@@ -98,6 +99,24 @@ impl<'a> Writing<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Sends messages at once, which a server may make as one; gives those that were not taken, the last
+    /// first.
+    ///
+    /// They are about different names, so that none depends on the one before.
+    async fn send_together<'u>(&mut self, messages: Vec<&'u [Unit<'a>]>) -> Result<Vec<&'u [Unit<'a>]>, Failure> {
+        let guards = self.guards.clone();
+        let requests: Result<Vec<Request>, Failure> =
+            messages.iter().map(|units| self.request(units, &guards)).collect();
+        // What cannot be spelled is found out one by one.
+        let Ok(requests) = requests else { return Ok(messages.into_iter().rev().collect()) };
+        let mut taken = vec![false; messages.len()];
+        let asked = self.connection.ask_each(requests, |at, answer| taken[at] = answer.rcode == rcode::NOERROR);
+        let asked = asked.await;
+        let (landed, left): (Vec<_>, Vec<_>) = messages.into_iter().zip(taken).partition(|(_, taken)| *taken);
+        landed.into_iter().for_each(|(units, _)| self.note(units, &Ok(())));
+        asked.map(|()| left.into_iter().rev().map(|(units, _)| units).collect())
     }
 
     /// One unit that is not taken: what can stand alone is tried alone.
@@ -137,17 +156,21 @@ impl<'a> Writing<'a> {
     }
 
     async fn send_with(&mut self, units: &[Unit<'a>], guards: &[Claim<'_>]) -> Result<(), Failure> {
+        let request = self.request(units, guards)?;
+        match self.connection.ask(request).await?.rcode {
+            rcode::NOERROR => Ok(()),
+            code => Err(rcode::failure(code)),
+        }
+    }
+
+    fn request(&mut self, units: &[Unit<'a>], guards: &[Claim<'_>]) -> Result<Request, Failure> {
         let claims = guards.iter().copied().chain(units.iter().flat_map(Unit::claims));
         let lines: Vec<Line<'_>> = claims.flat_map(prerequisites).collect();
         let mut operations = Vec::new();
         for unit in units {
             operations.extend(unit.operations(self.zone)?);
         }
-        let request = message::update(self.connection.next_id(), self.zone, &lines, &operations)?;
-        match self.connection.ask(request).await?.rcode {
-            rcode::NOERROR => Ok(()),
-            code => Err(rcode::failure(code)),
-        }
+        message::update(self.connection.next_id(), self.zone, &lines, &operations)
     }
 
     fn note(&mut self, units: &[Unit<'a>], result: &Result<(), Failure>) {

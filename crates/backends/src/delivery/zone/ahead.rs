@@ -108,25 +108,42 @@ impl Zone {
         }
     }
 
-    /// Prepares the batch that may follow the one that is under way.
-    pub(in super::super) fn prepare(&mut self, at: At<'_>) {
-        self.work_through(usize::MAX, at);
-        let Some((stage, under_way)) = self.ahead.under_way.clone().filter(|_| self.ahead.next.is_none())
-        else {
-            return;
-        };
-        let generation = under_way.batch.generation;
-        for stage in [stage, Stage::Put] {
-            // Queues are in the order of names, and so are batches.
-            let is_free = |name: &&Name| under_way.names.binary_search(name).is_err();
-            let names: Vec<Name> = self.queued(stage).filter(is_free).take(self.limit).cloned().collect();
-            if let Some(writing) = self.batch_of(stage, names, generation, at) {
-                self.ahead.next = Some((stage, Arc::new(writing)));
-                return;
+    /// Prepares the batch that may follow the one that is under way, and gives it.
+    pub(in super::super) fn prepare(&mut self, at: At<'_>) -> Option<Arc<Writing>> {
+        let (stage, under_way) = self.ahead.under_way.clone().filter(|_| self.ahead.next.is_none())?;
+        let writing = self.following(stage, &under_way, at).map(|(stage, writing)| (stage, Arc::new(writing)));
+        self.ahead.next = writing.clone();
+        let written = self.queued(Stage::ReadBack).count() + under_way.names.len();
+        let is_last = stage == Stage::Put && !self.is_queued(Stage::Mark) && self.turn.reads_zones();
+        self.ahead.is_last = writing.is_none() && is_last && written > MANY;
+        writing.map(|(_, writing)| writing)
+    }
+
+    /// A batch of names that are not in the one that is under way.
+    fn following(&mut self, stage: Stage, under_way: &Writing, at: At<'_>) -> Option<(Stage, Writing)> {
+        let most = self.size_after(under_way);
+        loop {
+            self.work_through(most, at);
+            for stage in [stage, Stage::Put] {
+                // Queues are in the order of names, and so are batches.
+                let is_free = |name: &&Name| under_way.names.binary_search(name).is_err();
+                let names: Vec<Name> = self.queued(stage).filter(is_free).take(most).cloned().collect();
+                if let Some(writing) = self.batch_of(stage, names, under_way.batch.generation, at) {
+                    return Some((stage, writing));
+                }
+            }
+            if self.unworked.is_empty() {
+                return None;
             }
         }
-        let written = self.queued(Stage::ReadBack).count() + under_way.names.len();
-        let is_last = stage == Stage::Put && !self.is_queued(Stage::Mark);
-        self.ahead.is_last = is_last && self.turn.reads_zones() && written > MANY;
+    }
+
+    /// How many names the batch after this one has. While names have yet to be worked out, it has no more
+    /// than can be prepared before this one is through.
+    fn size_after(&self, under_way: &Writing) -> usize {
+        match self.unworked.is_empty() {
+            true => self.limit,
+            false => self.limit.min(2 * under_way.names.len()),
+        }
     }
 }

@@ -19,8 +19,8 @@ const BATCHES: u32 = 64;
 /// A write of somebody else can hide between our own and the question for the revision, so that each
 /// so many looks the zone is read whatever its revision says.
 const LOOKS: u32 = 10;
-/// So many names are worked out before the first batch goes out; the others are while it is under way.
-const FIRST: usize = 250;
+/// So many names are worked out before the first batch goes out; the others are while batches are under way.
+const FIRST: usize = 1500;
 /// How many sets are looked at together where a provider is read by sets.
 pub(super) const TOGETHER: usize = 100;
 
