@@ -1,5 +1,6 @@
 //! The command line: what there is to type, and the help that teaches it.
 
+mod keys;
 mod provider;
 mod serving;
 
@@ -16,6 +17,7 @@ use crate::cluster::ClusterArguments;
 use crate::deliveries::{DeliveryArguments, TargetArguments};
 use crate::import::manifests::Form;
 
+pub use keys::{KeysArguments, KeysCommand, KeysPlace};
 pub use provider::{AuthenticationArguments, Protocol, ProviderArguments, StoreArguments, Stored};
 pub use serving::ServingArguments;
 
@@ -78,6 +80,9 @@ pub enum Command {
     /// Show what a provider's zone holds, and write it as manifests
     #[command(long_about = IMPORT_ABOUT, after_long_help = IMPORT_EXAMPLES)]
     Import(ImportArguments),
+    /// Show DNSSEC keys and their DS records, and roll them
+    #[command(long_about = keys::ABOUT, after_long_help = keys::EXAMPLES)]
+    Keys(KeysArguments),
     /// Print the CustomResourceDefinitions
     #[command(long_about = CRDS_ABOUT)]
     Crds,
@@ -123,6 +128,9 @@ pub struct UpArguments {
     /// Keep nothing on disk
     #[arg(long)]
     pub no_state: bool,
+    /// Where DNSSEC keys are kept [default: keys/ in the state directory]
+    #[arg(long, value_name = "DIR", env = "FINGERPOST_KEYS")]
+    pub keys: Option<PathBuf>,
     /// Secrets in files, as DIR/NAME/KEY or DIR/NAMESPACE/NAME/KEY, besides those in the folders
     #[arg(long, value_name = "DIR", env = "FINGERPOST_SECRETS")]
     pub secrets: Option<PathBuf>,

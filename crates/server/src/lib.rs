@@ -14,6 +14,8 @@
 mod answer;
 mod cookies;
 mod counters;
+pub mod dnssec;
+mod fast;
 mod identity;
 mod listen;
 mod network;
@@ -30,6 +32,7 @@ pub use answer::{
 };
 pub use cookies::{CLIENT_COOKIE, CookieKeys, CookieKeysError, SERVER_COOKIE};
 pub use counters::{Counters, CountersSnapshot};
+pub use fast::respond_fast;
 pub use identity::Identity;
 pub use listen::{
     ALPN, Bound, BoundTls, Limits, ListenError, Options, ServeHandle, bind, bind_tls, serve, serve_tls,

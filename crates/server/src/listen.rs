@@ -1,8 +1,8 @@
 //! UDP and TCP for one address, or TLS: binding, serving, stopping.
 //!
 //! An address serves one endpoint of the view table, over UDP and TCP on the same port.
-//! Bind to specific addresses: a socket on `0.0.0.0` leaves it to the kernel from which address
-//! a reply leaves.
+//! Bind to specific addresses where you can: on `0.0.0.0` and `::` the kernel has to tell with each
+//! datagram where it was sent to, so that the reply leaves from there, which costs a little.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use socket2::{Domain, Protocol, Socket, Type};
-use tokio::net::{TcpListener, UdpSocket};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::transfer::{self, Attended, Door};
-use crate::{Circumstances, Counters, EndpointId, Identity, RateLimit, Transport, Views, respond};
+use crate::{Circumstances, Counters, EndpointId, Identity, RateLimit, Transport, ViewTable, Views, respond};
 
 mod conversation;
 mod error;
@@ -32,13 +32,11 @@ pub use tls::{ALPN, BoundTls, bind_tls, serve_tls};
 const PORT_ATTEMPTS: usize = 32;
 /// Connections that the kernel may hold before we take them.
 const BACKLOG: i32 = 1024;
-/// Room for a burst of queries while one is being answered.
-const UDP_BUFFER: usize = 4 << 20;
 
 /// An address that is bound for both transports and does not answer yet.
 #[derive(Debug)]
 pub struct Bound {
-    udp: UdpSocket,
+    udp: Socket,
     tcp: TcpListener,
     address: SocketAddr,
 }
@@ -66,7 +64,7 @@ fn bind_once(address: SocketAddr) -> Result<Bound, ListenError> {
     let failed = |transport, address| move |source| ListenError::new(transport, address, source);
     let tcp = tcp_socket(address).map_err(failed(Transport::Tcp, address))?;
     let address = tcp.local_addr().map_err(failed(Transport::Tcp, address))?;
-    let udp = udp_socket(address).map_err(failed(Transport::Udp, address))?;
+    let udp = udp::bind(address).map_err(failed(Transport::Udp, address))?;
     Ok(Bound { udp, tcp, address })
 }
 
@@ -87,14 +85,6 @@ fn tcp_socket(address: SocketAddr) -> io::Result<TcpListener> {
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     TcpListener::from_std(socket.into())
-}
-
-fn udp_socket(address: SocketAddr) -> io::Result<UdpSocket> {
-    let socket = socket(address, Type::DGRAM, Protocol::UDP)?;
-    // A wish: where the kernel allows less, the server works all the same.
-    let _ = socket.set_recv_buffer_size(UDP_BUFFER);
-    socket.bind(&address.into())?;
-    UdpSocket::from_std(socket.into())
 }
 
 /// What TCP clients may take up.
@@ -152,7 +142,8 @@ pub fn serve_with(options: Options, bound: Bound, endpoint: EndpointId, views: V
     let (stop, stopped) = watch::channel(());
     let service = Service::new(endpoint, views, &options);
     let counters = Arc::clone(&service.counters);
-    let udp = tokio::spawn(udp::serve(bound.udp, service.clone(), stopped.clone()));
+    let threads = udp::Threads::start(bound.udp, bound.address, &service, &options);
+    let udp = tokio::spawn(threads.run(stopped.clone()));
     let tcp = tokio::spawn(tcp::serve(bound.tcp, service, options.limits, None, stopped));
     ServeHandle { address: bound.address, counters, stop, tasks: vec![udp, tcp] }
 }
@@ -212,20 +203,26 @@ impl Service {
         let (sight, identity) = (table.sight(self.endpoint, client), &*self.identity);
         let (keepalive, now, draw) = (self.keepalive, seconds(), draw());
         let around = Circumstances { sight, client, transport, identity, keepalive, now, draw };
-        let door = Door {
-            table: &table,
-            archive: self.views.archive(),
-            endpoint: self.endpoint,
-            now: u64::from(now),
-        };
-        let attended = match transfer::attend(query, door, around, out) {
-            Attended::Plain => respond(query, around, out).map_or(Attended::Silent, Attended::Replied),
-            attended => attended,
-        };
+        let attended = self.attend_with(&table, query, around, out);
         if matches!(attended, Attended::Silent) {
             self.counters.dropped();
         }
         attended
+    }
+
+    /// Answers one message by one version of the table.
+    fn attend_with(
+        &self,
+        table: &ViewTable,
+        query: &[u8],
+        around: Circumstances<'_>,
+        out: &mut Vec<u8>,
+    ) -> Attended {
+        let (archive, endpoint, now) = (self.views.archive(), self.endpoint, u64::from(around.now));
+        match transfer::attend(query, Door { table, archive, endpoint, now }, around, out) {
+            Attended::Plain => respond(query, around, out).map_or(Attended::Silent, Attended::Replied),
+            attended => attended,
+        }
     }
 }
 

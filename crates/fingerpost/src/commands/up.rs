@@ -35,8 +35,10 @@ use crate::instance::keeper::Keeper;
 use crate::instance::listeners::Listeners;
 use crate::instance::ports::{Ports, Slot};
 use crate::instance::serving::Serving;
+use crate::instance::signing::KeySource;
 use crate::instance::transfers::{Means, Transfers};
 use crate::instance::{Instance, guarded, saved};
+use crate::keys::KeyFolder;
 use crate::planned;
 use crate::render::Palette;
 use crate::secrets::{LocalSecrets, SecretFiles};
@@ -165,6 +167,9 @@ impl Up {
             unbound: false,
             unsaved: false,
         };
+        let mut zones = zones;
+        up.instance.signings.set_source(key_source(arguments, up.state.as_deref()));
+        up.instance.sign_zones(&views, &mut zones);
         let wanted = Ports::default().endpoints(&views);
         up.bind_or_fail(&wanted).await?;
         let endpoints = up.listeners.table(&wanted);
@@ -275,7 +280,8 @@ impl Up {
     async fn take_again(&mut self) {
         self.look_at_secret_files();
         self.save_remembered();
-        if let Err(error) = self.instance.refresh_geo() {
+        let refreshed = self.instance.refresh_geo().and_then(|()| self.instance.refresh_signing());
+        if let Err(error) = refreshed {
             self.notices.trouble(&error.to_string());
         }
         if self.unbound || self.distrusted {
@@ -357,6 +363,12 @@ impl Up {
             keeper.finish().await;
         }
     }
+}
+
+/// Where DNSSEC keys are kept; without any place they are made anew with every start.
+fn key_source(arguments: &UpArguments, state: Option<&StateDir>) -> KeySource {
+    let kept = arguments.keys.clone().or_else(|| state.map(|state| state.path().join("keys")));
+    kept.map_or(KeySource::Nowhere, |path| KeySource::Folder(KeyFolder::new(path)))
 }
 
 /// A folder that is not there is a slip of the pen, unless it was served before.

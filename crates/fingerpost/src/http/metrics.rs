@@ -112,12 +112,45 @@ struct ListenerLabels {
     address: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LimitLabels {
+    view: String,
+    address: String,
+    verdict: Verdict,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
+enum Verdict {
+    #[allow(non_camel_case_types, reason = "it is printed as written")]
+    dropped,
+    #[allow(non_camel_case_types, reason = "it is printed as written")]
+    slipped,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CookieLabels {
+    view: String,
+    address: String,
+    cookie: Cookie,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
+enum Cookie {
+    #[allow(non_camel_case_types, reason = "it is printed as written")]
+    good,
+    #[allow(non_camel_case_types, reason = "it is printed as written")]
+    bad,
+}
+
 /// What the listeners counted. A listener's view is the one of clients without a view of their own.
 fn add_answers(registry: &mut Registry, listeners: &[Counted], table: &ViewTable) {
     let queries = Family::<QueryLabels, Counter>::default();
     let responses = Family::<ResponseLabels, Counter>::default();
     let truncated = Family::<ListenerLabels, Counter>::default();
     let dropped = Family::<ListenerLabels, Counter>::default();
+    let limited = Family::<LimitLabels, Counter>::default();
+    let cookies = Family::<CookieLabels, Counter>::default();
+    let fast = Family::<ListenerLabels, Counter>::default();
     for listener in listeners {
         let (counts, address) = (listener.counters.snapshot(), listener.address.to_string());
         let endpoint = table.endpoints.get(&listener.endpoint);
@@ -133,7 +166,17 @@ fn add_answers(registry: &mut Registry, listeners: &[Counted], table: &ViewTable
                 ResponseLabels { view: view.clone(), address: address.clone(), rcode: rcode.to_string() };
             responses.get_or_create(&labels).inc_by(count);
         }
+        for (verdict, count) in [(Verdict::dropped, counts.rate_limited), (Verdict::slipped, counts.slipped)]
+        {
+            let labels = LimitLabels { view: view.clone(), address: address.clone(), verdict };
+            limited.get_or_create(&labels).inc_by(count);
+        }
+        for (cookie, count) in [(Cookie::good, counts.cookies_good), (Cookie::bad, counts.cookies_bad)] {
+            let labels = CookieLabels { view: view.clone(), address: address.clone(), cookie };
+            cookies.get_or_create(&labels).inc_by(count);
+        }
         let labels = ListenerLabels { view, address };
+        fast.get_or_create(&labels).inc_by(counts.fast);
         truncated.get_or_create(&labels).inc_by(counts.truncated);
         dropped.get_or_create(&labels).inc_by(counts.dropped);
     }
@@ -141,6 +184,9 @@ fn add_answers(registry: &mut Registry, listeners: &[Counted], table: &ViewTable
     registry.register("dns_responses", "Responses by code", responses);
     registry.register("dns_truncated", "Responses with the TC bit", truncated);
     registry.register("dns_dropped", "Messages that got no response", dropped);
+    registry.register("dns_rate_limited", "Responses held back by rate limiting", limited);
+    registry.register("dns_cookies", "Queries with a server cookie", cookies);
+    registry.register("dns_fast", "Queries answered on the fast path", fast);
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]

@@ -106,7 +106,7 @@ mod tests {
         };
         let place = (name != "default").then(|| Place::Region(name.into()));
         let numbered = listen.is_empty() && clients.is_empty();
-        ViewInfo { place, name: name.to_owned(), listen, clients, numbered, geo: None }
+        ViewInfo { place, name: name.to_owned(), listen, clients, numbered, geo: None, dnssec: None }
     }
 
     fn printed(endpoints: &BTreeMap<Slot, Endpoint>) -> String {

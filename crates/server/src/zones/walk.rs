@@ -19,7 +19,7 @@ impl Zone {
     ) -> impl Iterator<Item = (Name, Cow<'a, [RecordSet]>)> {
         let from = after.map_or(Bound::Included(self.origin().key()), |name| Bound::Excluded(name.key()));
         let start = after.unwrap_or(self.origin()).key();
-        let mut own = self.nodes().range::<_, [u8]>((from, Bound::Unbounded)).peekable();
+        let mut own = self.overrides().range::<_, [u8]>((from, Bound::Unbounded)).peekable();
         let base = self.base().into_iter().flat_map(move |base| base.nodes_from(start));
         let mut base = base.map(|node| (node.name(), node)).peekable();
         let next = move || loop {
@@ -58,7 +58,7 @@ impl Zone {
             DiffItem::Add(name, _) | DiffItem::Remove(name, _) => Name::clone(name),
             DiffItem::Update { new: (name, _), .. } => Name::clone(name),
         };
-        self.nodes().diff(newer.nodes()).map(name).collect()
+        self.overrides().diff(newer.overrides()).map(name).collect()
     }
 }
 

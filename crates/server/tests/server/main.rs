@@ -5,6 +5,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod client;
+mod dnssec;
+mod fast;
 mod live;
 mod lookup;
 mod model;
@@ -12,5 +14,6 @@ mod properties;
 mod scenario;
 mod streams;
 mod transfers;
+mod udp;
 mod wire;
 mod world;
