@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use crate::cargo;
 
 /// What the end-to-end tests need: the program, or the path of a file, and its Debian package.
-const NEEDED: [(&str, &str); 14] = [
+const NEEDED: [(&str, &str); 15] = [
     ("dig", "bind9-dnsutils"),
     ("delv", "bind9-dnsutils"),
     ("dnssec-verify", "bind9-utils"),
@@ -16,6 +16,7 @@ const NEEDED: [(&str, &str); 14] = [
     ("named-checkzone", "bind9-utils"),
     ("named", "bind9"),
     ("knotd", "knot"),
+    ("nsd", "nsd"),
     ("lua5.1", "lua5.1"),
     ("pdns_server", "pdns-server"),
     ("/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql", "pdns-backend-sqlite3"),

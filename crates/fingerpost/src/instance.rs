@@ -18,6 +18,7 @@ pub mod ports;
 pub mod saved;
 pub mod serving;
 pub mod signing;
+pub mod transfers;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -41,6 +42,7 @@ use crate::source::SourceProblem;
 use geo::Geos;
 use listeners::Counted;
 use signing::Signings;
+use transfers::held;
 
 /// What the planning loop writes and HTTP reads.
 #[derive(Debug)]
@@ -165,6 +167,7 @@ impl Instance {
         let planner = self.planner();
         guarded(|| {
             self.views.publish(|table| {
+                let before = table.views.clone();
                 for view in planner.views() {
                     let geo = self.geos.of(&view);
                     let fresh = || Zones::steered_by(geo.clone(), self.health.clone());
@@ -176,19 +179,23 @@ impl Instance {
                     self.signings.apply(&view, zones, now());
                 }
                 table.endpoints = endpoints;
+                held::hold(table, &before, &planner, delta);
             });
         })
     }
 
     /// Serves the whole plan and nothing else, by one swap.
     pub fn publish_all(&self, endpoints: BTreeMap<EndpointId, Endpoint>) -> Result<(), PlanningPanic> {
-        let views = guarded(|| self.zones(&self.planner()))?;
-        self.views.publish(|table| {
-            table.views = views;
-            table.endpoints = endpoints;
-            table.synced = true;
-        });
-        Ok(())
+        let planner = self.planner();
+        let views = guarded(|| self.zones(&planner))?;
+        guarded(|| {
+            self.views.publish(|table| {
+                let before = std::mem::replace(&mut table.views, views);
+                table.endpoints = endpoints;
+                held::hold_all(table, &before, &planner);
+                table.synced = true;
+            });
+        })
     }
 
     /// Looks whether a database of places has changed, and steers by it if so.

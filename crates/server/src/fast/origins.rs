@@ -55,11 +55,12 @@ pub(crate) struct Located<'a> {
 }
 
 impl Origins {
-    pub(crate) fn new<'a>(zones: impl Iterator<Item = &'a Arc<Zone>> + Clone) -> Origins {
-        let names: usize = zones.clone().map(|zone| zone.origin_form().hashes.len()).sum();
+    pub(crate) fn new<'a>(zones: impl Iterator<Item = &'a Arc<Zone>>) -> Origins {
+        let zones: Vec<&Arc<Zone>> = zones.collect();
+        let names: usize = zones.iter().map(|zone| zone.origin_form().hashes.len()).sum();
         let room = (names * 2).next_power_of_two();
         let mut origins = Origins { key: HashKey::of_process(), depths: 0, slots: vec![None; room].into() };
-        zones.for_each(|zone| origins.add(zone));
+        zones.into_iter().for_each(|zone| origins.add(zone));
         origins
     }
 

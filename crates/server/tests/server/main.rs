@@ -13,6 +13,7 @@ mod model;
 mod properties;
 mod scenario;
 mod streams;
+mod transfers;
 mod udp;
 mod wire;
 mod world;
