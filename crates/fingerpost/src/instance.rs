@@ -85,6 +85,8 @@ pub struct Facts {
     pub last_change: Option<Timestamp>,
     /// How often planning panicked.
     pub panics: u64,
+    /// What the planner was told of signatures.
+    pub signed: BTreeMap<Name, u64>,
 }
 
 /// Planning failed in a way that it never should; what is served stands.
@@ -263,6 +265,18 @@ impl Instance {
             let zones = zones.get_mut(&view.name);
             zones.into_iter().for_each(|zones| self.signings.apply(view, zones, now()));
         }
+    }
+
+    /// What the planner is to be told of signatures that are others than it was told last.
+    pub fn signed_changes(&self) -> Vec<Change> {
+        let numbers = self.signings.numbers(now());
+        let mut facts = self.facts();
+        let differs = |(zone, number): &(&Name, &u64)| facts.signed.get(*zone) != Some(*number);
+        let changed =
+            numbers.iter().filter(differs).map(|(zone, number)| Change::Signed(zone.clone(), *number));
+        let changed = changed.collect();
+        facts.signed = numbers;
+        changed
     }
 
     /// Signs what is served as its classes say.

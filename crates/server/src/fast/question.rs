@@ -9,7 +9,6 @@ use dns::Rtype;
 use super::hash::HashKey;
 use crate::answer::edns::Edns;
 use crate::answer::options::OPT_LENGTH;
-use crate::dnssec::is_made_by_signing;
 
 pub(super) const HEADER: usize = 12;
 /// Type and class after the name.
@@ -54,13 +53,6 @@ impl<'m> Question<'m> {
             _ => return None,
         };
         (class == CLASS_IN && is_common(rtype)).then_some(Question { name, rtype, edns })
-    }
-
-    /// Whether the answer of a signed zone differs from what its records say: it has signatures, or
-    /// it is about them. Here a cache of signatures would come in.
-    #[inline]
-    pub(super) fn is_about_signing(&self) -> bool {
-        self.edns.is_some_and(|edns| edns.dnssec_ok) || is_made_by_signing(self.rtype, true)
     }
 
     /// Where the question ends.
