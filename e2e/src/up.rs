@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::Result;
 use tempfile::TempDir;
 
-use crate::{Process, fingerpost, own_address};
+use crate::{Process, Usage, fingerpost, own_address};
 
 /// What `up` is started with.
 pub struct Options {
@@ -97,6 +97,11 @@ impl Up {
     pub fn get(&self, path: &str) -> Result<String> {
         let address = format!("http://{}:8053{path}", self.address);
         Ok(ureq::get(&address).call()?.body_mut().read_to_string()?)
+    }
+
+    /// What its process has used.
+    pub fn usage(&self) -> Result<Usage> {
+        Usage::of(self.process.id())
     }
 
     /// Everything that it has printed.

@@ -62,6 +62,8 @@ mod powerdns_signed;
 mod powerdns_world;
 #[path = "e2e/powerdns_zones.rs"]
 mod powerdns_zones;
+#[path = "e2e/protocol.rs"]
+mod protocol;
 #[path = "e2e/provider.rs"]
 mod provider;
 #[path = "e2e/provider_delivery.rs"]
@@ -86,6 +88,8 @@ mod rfc2136;
 mod servers;
 #[path = "e2e/steering.rs"]
 mod steering;
+#[path = "e2e/transfers.rs"]
+mod transfers;
 #[path = "e2e/webhook.rs"]
 mod webhook;
 #[path = "e2e/webhook_class.rs"]

@@ -134,9 +134,37 @@ impl PackedZone {
         self.nodes_at(position)
     }
 
+    /// The names with data before the one with this [`Name::key`], the nearest first.
+    pub fn nodes_before(&self, key: &[u8]) -> impl Iterator<Item = PackedNode<'_>> {
+        let position = match self.below_origin(key) {
+            Some(below) => self.position(below),
+            None if key < self.origin.key() => 0,
+            None => self.places.len(),
+        };
+        let places = self.places.get(..position).unwrap_or_default();
+        places.iter().rev().filter_map(|place| self.node(*place))
+    }
+
     /// The names with data in canonical order.
     pub fn nodes(&self) -> impl Iterator<Item = PackedNode<'_>> {
         self.nodes_at(0)
+    }
+
+    /// The names with data in canonical order, each with its place in the buffer.
+    pub fn placed_nodes(&self) -> impl Iterator<Item = (u32, PackedNode<'_>)> {
+        self.places.iter().filter_map(|place| Some((*place, self.node(*place)?)))
+    }
+
+    /// The node at a place that [`PackedZone::placed_nodes`] gave.
+    #[inline]
+    pub fn node_at_place(&self, place: u32) -> Option<PackedNode<'_>> {
+        self.node(place)
+    }
+
+    /// The buffer from a place on: where a reader who goes there soon will look.
+    #[inline]
+    pub fn octets_at(&self, place: u32) -> &[u8] {
+        self.buffer.get(place as usize..).unwrap_or_default()
     }
 
     /// All record sets, by canonical order of names and then by type.
@@ -158,6 +186,7 @@ impl PackedZone {
         places.iter().filter_map(|place| self.node(*place))
     }
 
+    #[inline]
     fn node(&self, place: u32) -> Option<PackedNode<'_>> {
         PackedNode::read(&self.origin, self.buffer.get(place as usize..)?)
     }

@@ -1,6 +1,8 @@
 //! The command line: what there is to type, and the help that teaches it.
 
+mod keys;
 mod provider;
+mod serving;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -15,7 +17,9 @@ use crate::cluster::ClusterArguments;
 use crate::deliveries::{DeliveryArguments, TargetArguments};
 use crate::import::manifests::Form;
 
+pub use keys::{KeysArguments, KeysCommand, KeysPlace};
 pub use provider::{AuthenticationArguments, Protocol, ProviderArguments, StoreArguments, Stored};
+pub use serving::ServingArguments;
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -76,6 +80,9 @@ pub enum Command {
     /// Show what a provider's zone holds, and write it as manifests
     #[command(long_about = IMPORT_ABOUT, after_long_help = IMPORT_EXAMPLES)]
     Import(ImportArguments),
+    /// Show DNSSEC keys and their DS records, and roll them
+    #[command(long_about = keys::ABOUT, after_long_help = keys::EXAMPLES)]
+    Keys(KeysArguments),
     /// Print the CustomResourceDefinitions
     #[command(long_about = CRDS_ABOUT)]
     Crds,
@@ -121,12 +128,18 @@ pub struct UpArguments {
     /// Keep nothing on disk
     #[arg(long)]
     pub no_state: bool,
+    /// Where DNSSEC keys are kept [default: keys/ in the state directory]
+    #[arg(long, value_name = "DIR", env = "FINGERPOST_KEYS")]
+    pub keys: Option<PathBuf>,
     /// Secrets in files, as DIR/NAME/KEY or DIR/NAMESPACE/NAME/KEY, besides those in the folders
     #[arg(long, value_name = "DIR", env = "FINGERPOST_SECRETS")]
     pub secrets: Option<PathBuf>,
     /// How records reach providers.
     #[command(flatten)]
     pub delivery: DeliveryArguments,
+    /// How DNS is served.
+    #[command(flatten)]
+    pub serving: ServingArguments,
 }
 
 /// The arguments of `plan`.
@@ -442,9 +455,15 @@ pub struct DnsArguments {
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration,
         env = "FINGERPOST_RESYNC_PERIOD")]
     pub resync_period: Duration,
+    /// Where a NOTIFY may go.
+    #[command(flatten)]
+    pub targets: TargetArguments,
     /// The form of the log
     #[arg(long, value_enum, default_value_t, value_name = "FORM", env = "FINGERPOST_LOG_FORMAT")]
     pub log_format: LogFormat,
+    /// How DNS is served.
+    #[command(flatten)]
+    pub serving: ServingArguments,
 }
 
 const LEADER: &str = "Leader election";

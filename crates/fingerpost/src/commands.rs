@@ -5,6 +5,7 @@ mod crds;
 mod dns;
 mod explain;
 mod import;
+mod keys;
 mod logging;
 mod operator;
 mod plan;
@@ -91,6 +92,7 @@ fn dispatch(cli: &Cli) -> Result<Ending> {
         Command::Plan(arguments) => plan::run(arguments, palette),
         Command::Explain(arguments) => explain::run(arguments, palette),
         Command::Check(arguments) => check::run(arguments, palette),
+        Command::Keys(arguments) => keys::run(arguments),
         Command::Crds => crds::run(),
         Command::Import(arguments) => import::run(arguments, palette),
         Command::Operator(arguments) => operator::run(arguments),

@@ -9,21 +9,26 @@
 //! Planning that panics costs nothing that is served: the last answers stay, and the next reading
 //! plans everything anew.
 
+pub mod certificate;
 pub mod geo;
 pub mod journal;
 pub mod keeper;
 pub mod listeners;
 pub mod ports;
 pub mod saved;
+pub mod serving;
+pub mod signing;
+pub mod transfers;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use backends::embedded;
+use dns::Name;
 use jiff::Timestamp;
 use planner::{Change, Delta, Planner, ViewInfo};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
@@ -35,6 +40,8 @@ use crate::explanation::{Explanation, Question, QuestionError, explain};
 use crate::source::SourceProblem;
 use geo::Geos;
 use listeners::Counted;
+use signing::Signings;
+use transfers::held;
 
 /// What the planning loop writes and HTTP reads.
 #[derive(Debug)]
@@ -45,6 +52,8 @@ pub struct Instance {
     pub views: Views,
     /// Where clients are.
     pub geos: Geos,
+    /// Which zones are signed, and by which keys.
+    pub signings: Signings,
     /// How the targets of steered names fare.
     pub health: Health,
     ready: AtomicBool,
@@ -90,6 +99,7 @@ impl Instance {
             make: Maker(Box::new(make)),
             views: Views::new(),
             geos: Geos::default(),
+            signings: Signings::default(),
             health: Health::new(),
             ready: AtomicBool::new(false),
             facts: Mutex::new(Facts::default()),
@@ -154,6 +164,7 @@ impl Instance {
         let planner = self.planner();
         guarded(|| {
             self.views.publish(|table| {
+                let before = table.views.clone();
                 for view in planner.views() {
                     let geo = self.geos.of(&view);
                     let fresh = || Zones::steered_by(geo.clone(), self.health.clone());
@@ -162,21 +173,26 @@ impl Instance {
                         zones.set_geo(geo);
                     }
                     embedded::update(&planner, &view, delta, zones);
+                    self.signings.apply(&view, zones, now());
                 }
                 table.endpoints = endpoints;
+                held::hold(table, &before, &planner, delta);
             });
         })
     }
 
     /// Serves the whole plan and nothing else, by one swap.
     pub fn publish_all(&self, endpoints: BTreeMap<EndpointId, Endpoint>) -> Result<(), PlanningPanic> {
-        let views = guarded(|| self.zones(&self.planner()))?;
-        self.views.publish(|table| {
-            table.views = views;
-            table.endpoints = endpoints;
-            table.synced = true;
-        });
-        Ok(())
+        let planner = self.planner();
+        let views = guarded(|| self.zones(&planner))?;
+        guarded(|| {
+            self.views.publish(|table| {
+                let before = std::mem::replace(&mut table.views, views);
+                table.endpoints = endpoints;
+                held::hold_all(table, &before, &planner);
+                table.synced = true;
+            });
+        })
     }
 
     /// Looks whether a database of places has changed, and steers by it if so.
@@ -203,12 +219,41 @@ impl Instance {
     pub fn explain(&self, question: &Question) -> Result<Explanation, QuestionError> {
         let (table, planner) = (self.views.load(), self.planner());
         // The operator serves nothing itself: what the servers answer is worked out when it is asked for.
-        let worked_out = if table.views.is_empty() { self.zones(&planner) } else { BTreeMap::new() };
+        let worked_out = || zones_with(&planner, &self.geos, &self.health);
+        let worked_out = if table.views.is_empty() { worked_out() } else { BTreeMap::new() };
         explain(&planner, |view| table.views.get(view).or_else(|| worked_out.get(view)), question)
     }
 
+    /// Looks whether keys have changed or a step of theirs falls due, and signs accordingly.
+    pub fn refresh_signing(&self) -> Result<(), PlanningPanic> {
+        guarded(|| {
+            let table = self.views.load();
+            let served =
+                |origin: &Name| table.views.values().filter_map(|zones| zones.zone(origin)).collect();
+            if self.signings.refresh(served, now()) {
+                self.sign();
+            }
+        })
+    }
+
+    /// Signs the zones of views as these say.
+    pub fn sign_zones(&self, views: &[ViewInfo], zones: &mut BTreeMap<String, Zones>) {
+        for view in views {
+            let zones = zones.get_mut(&view.name);
+            zones.into_iter().for_each(|zones| self.signings.apply(view, zones, now()));
+        }
+    }
+
+    /// Signs what is served as its classes say.
+    pub fn sign(&self) {
+        let views = self.planner().views();
+        self.views.publish(|table| self.sign_zones(&views, &mut table.views));
+    }
+
     fn zones(&self, planner: &Planner) -> BTreeMap<String, Zones> {
-        zones_with(planner, &self.geos, &self.health)
+        let mut zones = zones_with(planner, &self.geos, &self.health);
+        self.sign_zones(&planner.views(), &mut zones);
+        zones
     }
 }
 
@@ -223,6 +268,11 @@ fn zones_with(planner: &Planner, geos: &Geos, health: &Health) -> BTreeMap<Strin
         (view.name.clone(), embedded::fill(planner, &view, empty))
     };
     planner.views().into_iter().map(of_view).collect()
+}
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// Does work on a plan; a panic in it is an error, and nothing more.

@@ -16,6 +16,7 @@ pub mod explanation;
 pub mod http;
 pub mod import;
 pub mod instance;
+pub mod keys;
 pub mod nameserver;
 pub mod operator;
 pub mod planned;

@@ -48,6 +48,7 @@ use self::store::Store;
 use self::token::{Source, Tokens};
 use crate::cli::{AuthenticationArguments, Protocol, ProviderArguments};
 use crate::http;
+use crate::instance::serving;
 use crate::state::lock;
 
 /// How long a look at the issuer's keys may take.
@@ -205,7 +206,7 @@ async fn serve_dns(arguments: &ProviderArguments, embedded: &Embedded) -> Result
     let bound = server::bind(address).await;
     let bound = bound
         .with_context(|| format!("cannot serve DNS on {address} (choose another address with --dns)"))?;
-    Ok(server::serve(bound, ENDPOINT, embedded.views()))
+    Ok(server::serve_with(serving::usual()?, bound, ENDPOINT, embedded.views()))
 }
 
 fn pages(shared: Arc<Shared>) -> Router {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::Spec;
-use api::dnsclass::{Embedded, Geo};
+use api::dnsclass::{Dnssec, Embedded, Geo};
 
 use crate::facts::{Index, ObjectKey};
 use crate::input::ClusterId;
@@ -28,13 +28,15 @@ pub struct ViewInfo {
     pub numbered: bool,
     /// How it is found out where its clients are.
     pub geo: Option<Geo>,
+    /// How its zones are signed, where they are.
+    pub dnssec: Option<Dnssec>,
 }
 
 impl ViewInfo {
     fn numbered(place: Place) -> ViewInfo {
         let name = place.name().to_string();
         let (listen, clients) = (Vec::new(), Vec::new());
-        ViewInfo { place: Some(place), name, listen, clients, numbered: true, geo: None }
+        ViewInfo { place: Some(place), name, listen, clients, numbered: true, geo: None, dnssec: None }
     }
 
     fn class(name: &Arc<str>, spec: &Embedded) -> ViewInfo {
@@ -47,6 +49,7 @@ impl ViewInfo {
             clients,
             numbered,
             geo: spec.geo.clone(),
+            dnssec: spec.dnssec.clone(),
         }
     }
 }
@@ -108,7 +111,15 @@ fn sorted(views: impl IntoIterator<Item = ViewInfo>) -> Vec<ViewInfo> {
 
 fn default_view() -> ViewInfo {
     let (listen, clients) = (Vec::new(), Vec::new());
-    ViewInfo { place: None, name: "default".to_owned(), listen, clients, numbered: true, geo: None }
+    ViewInfo {
+        place: None,
+        name: "default".to_owned(),
+        listen,
+        clients,
+        numbered: true,
+        geo: None,
+        dnssec: None,
+    }
 }
 
 /// The regions of controllers without a class: the clusters' own first, then the others by name.

@@ -14,17 +14,18 @@ use std::net::{IpAddr, Ipv4Addr};
 use dns::Rtype;
 
 use crate::steering::Asker;
-use crate::{Identity, Rcode, ResponseKind, Zones};
+use crate::{Identity, Rcode, ResponseKind, Zones, dnssec};
 
 mod additional;
 mod chaos;
-mod edns;
+pub(crate) mod edns;
 mod lookup;
 mod message;
-mod options;
+pub(crate) mod options;
 mod query;
 mod reply;
 
+use edns::ClientSubnet;
 pub use lookup::{Answer, ExtendedError, Step, lookup};
 use message::Message;
 use options::Offer;
@@ -32,9 +33,9 @@ use query::{Query, Question};
 pub use reply::{CookieState, Reply};
 
 /// The largest UDP message that we send or ask for; it passes without fragments nearly everywhere.
-const UDP_SIZE: u16 = 1232;
+pub(crate) const UDP_SIZE: u16 = 1232;
 /// What a client without EDNS takes (RFC 1035 section 4.2.1).
-const SMALLEST_SIZE: u16 = 512;
+pub(crate) const SMALLEST_SIZE: u16 = 512;
 
 /// How a query arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +120,8 @@ pub fn respond_limited(octets: &[u8], around: Circumstances<'_>, out: &mut Vec<u
     let offer = Offer::new(&query, &around).only_cookie();
     if offer.state == CookieState::Bad {
         let answer = Answer::failed(Rcode::BadCookie, None);
-        Message::new(&query, octets.len(), out).write(&answer, &offer);
+        // Without its cookie it would be of no use.
+        Message::new(&query, usize::from(u16::MAX), out).write(&answer, &offer);
         if out.len() <= octets.len() {
             return Some(Reply::of(&query, &answer, &offer, false));
         }
@@ -147,7 +149,7 @@ fn decide(query: &Query<'_>, offer: &Offer<'_>, around: &Circumstances<'_>) -> A
         return Answer::failed(Rcode::BadVers, None);
     }
     match &query.question {
-        Some(question) => decide_question(question, &asker(query, around), around),
+        Some(question) => decide_question(query, question, around),
         // Who sends no question may still want a cookie, or know whether it has a good one
         // (RFC 7873 section 5.4).
         None => Answer::failed(
@@ -161,7 +163,7 @@ fn decide(query: &Query<'_>, offer: &Offer<'_>, around: &Circumstances<'_>) -> A
     }
 }
 
-fn decide_question(question: &Question<'_>, asker: &Asker, around: &Circumstances<'_>) -> Answer {
+fn decide_question(query: &Query<'_>, question: &Question<'_>, around: &Circumstances<'_>) -> Answer {
     if question.class == query::CLASS_CHAOS {
         return chaos::answer(question, around.identity);
     }
@@ -170,7 +172,7 @@ fn decide_question(question: &Question<'_>, asker: &Asker, around: &Circumstance
     }
     let sight = around.sight;
     let mut answer = match sight.zones {
-        Some(zones) => lookup(zones, &question.name, question.rtype, asker),
+        Some(zones) => secured(zones, query, question, around),
         None => Answer::failed(Rcode::Refused, Some(ExtendedError::no_view())),
     };
     if !sight.synced && matches!(answer.rcode, Rcode::NxDomain | Rcode::Refused) {
@@ -181,9 +183,19 @@ fn decide_question(question: &Question<'_>, asker: &Asker, around: &Circumstance
     answer
 }
 
+/// The answer with what a client that validates needs to do so.
+fn secured(zones: &Zones, query: &Query<'_>, question: &Question<'_>, around: &Circumstances<'_>) -> Answer {
+    let subnet = query.edns.as_ref().and_then(|edns| edns.subnet.as_ref());
+    let mut answer = lookup(zones, &question.name, question.rtype, &asker(subnet, around));
+    let (dnssec_ok, compact_ok) = query.edns.map_or((false, false), |edns| (edns.dnssec_ok, edns.compact_ok));
+    let wish = dnssec::Wish { rtype: question.rtype, dnssec_ok, compact_ok };
+    dnssec::secure(zones, &mut answer, wish, around.now);
+    answer
+}
+
 /// Who asks: the network that the client names (RFC 7871), else where the query came from.
-fn asker(query: &Query<'_>, around: &Circumstances<'_>) -> Asker {
-    let subnet = query.edns.and_then(|edns| edns.subnet).filter(|subnet| subnet.source_prefix > 0);
+pub(crate) fn asker(subnet: Option<&ClientSubnet<'_>>, around: &Circumstances<'_>) -> Asker {
+    let subnet = subnet.filter(|subnet| subnet.source_prefix > 0);
     match subnet {
         Some(subnet) => Asker { address: subnet.address, prefix: subnet.source_prefix, draw: around.draw },
         None => Asker::at(around.client, around.draw),
@@ -193,8 +205,9 @@ fn asker(query: &Query<'_>, around: &Circumstances<'_>) -> Asker {
 /// What is answered without a look into any zone.
 fn refusal(question: &Question<'_>) -> Option<Rcode> {
     match question.rtype {
-        // Neither can be asked for: type 0 is reserved, and OPT lives in messages only.
-        Rtype(0) | Rtype::OPT => Some(Rcode::FormErr),
+        // None can be asked for: type 0 is reserved, OPT lives in messages only, and NXNAME in
+        // NSEC records only (RFC 9824 section 3.5).
+        Rtype(0) | Rtype::OPT | dnssec::NXNAME => Some(Rcode::FormErr),
         Rtype::AXFR | Rtype::IXFR => Some(Rcode::Refused),
         Rtype::ANY => None,
         // The other meta types and question types (RFC 6895 section 3.1).

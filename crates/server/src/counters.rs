@@ -1,19 +1,19 @@
 //! What an endpoint has done, counted without locks.
+//!
+//! Each UDP thread has a page of its own that nobody else writes, so counting costs it next to
+//! nothing; connections share one page. Reading adds the pages up.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{Rcode, Reply, Transport};
+use crate::{CookieState, Rcode, Reply, Transport};
 
 /// The running counts of one endpoint.
 #[derive(Debug, Default)]
 pub struct Counters {
-    udp_queries: AtomicU64,
-    tcp_queries: AtomicU64,
-    responses: [AtomicU64; Rcode::ALL.len()],
-    truncated: AtomicU64,
-    dropped: AtomicU64,
-    refused_connections: AtomicU64,
+    shared: Page,
+    threads: Mutex<Vec<Arc<Page>>>,
 }
 
 /// The counts at one moment.
@@ -27,53 +27,147 @@ pub struct CountersSnapshot {
     pub responses: BTreeMap<Rcode, u64>,
     /// Responses with the TC bit.
     pub truncated: u64,
-    /// Messages that got no response: not a query, or the response could not be sent.
+    /// Messages that got no response: not a query, held back by rate limiting, or the response
+    /// could not be sent.
     pub dropped: u64,
     /// TCP connections closed at once because too many were open.
     pub refused_connections: u64,
+    /// Responses that were held back by rate limiting.
+    pub rate_limited: u64,
+    /// Responses that rate limiting replaced by an empty truncated one.
+    pub slipped: u64,
+    /// Queries with a cookie of ours.
+    pub cookies_good: u64,
+    /// Queries with a server cookie that is not ours or too old.
+    pub cookies_bad: u64,
+    /// Queries over UDP that were answered on the fast path.
+    pub fast: u64,
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Count {
+    UdpQuery,
+    TcpQuery,
+    Truncated,
+    Dropped,
+    RefusedConnection,
+    RateLimited,
+    Slipped,
+    CookieGood,
+    CookieBad,
+    Fast,
+    /// The first of the response codes.
+    Response,
+}
+
+const COUNTS: usize = Count::Response as usize + Rcode::ALL.len();
+
+/// One set of counts.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Page([AtomicU64; COUNTS]);
+
+/// What one thread has counted and not written to its page yet.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    counts: [u64; COUNTS],
+    page: Arc<Page>,
 }
 
 impl Counters {
+    /// Counts by a thread of its own.
+    pub(crate) fn tally(&self) -> Tally {
+        let page = Arc::new(Page::default());
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&page));
+        Tally { counts: [0; COUNTS], page }
+    }
+
     pub(crate) fn query(&self, transport: Transport) {
         match transport {
-            Transport::Udp => add(&self.udp_queries),
-            Transport::Tcp | Transport::Tls => add(&self.tcp_queries),
+            Transport::Udp => self.shared.add(Count::UdpQuery),
+            Transport::Tcp | Transport::Tls => self.shared.add(Count::TcpQuery),
         }
     }
 
     pub(crate) fn sent(&self, reply: Reply) {
-        add(&self.responses[reply.rcode as usize]);
-        if reply.truncated {
-            add(&self.truncated);
-        }
+        each(reply, |at| {
+            self.shared.0[at].fetch_add(1, Ordering::Relaxed);
+        });
     }
 
     pub(crate) fn dropped(&self) {
-        add(&self.dropped);
+        self.shared.add(Count::Dropped);
     }
 
     pub(crate) fn refused_connection(&self) {
-        add(&self.refused_connections);
+        self.shared.add(Count::RefusedConnection);
     }
 
     /// The counts as they now stand.
     pub fn snapshot(&self) -> CountersSnapshot {
-        let responses = Rcode::ALL.iter().map(|rcode| (*rcode, get(&self.responses[*rcode as usize])));
+        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let pages = || threads.iter().map(|page| &**page).chain([&self.shared]);
+        let sum = |at: usize| pages().map(|page| page.0[at].load(Ordering::Relaxed)).sum::<u64>();
+        let of = |count: Count| sum(count as usize);
         CountersSnapshot {
-            udp_queries: get(&self.udp_queries),
-            tcp_queries: get(&self.tcp_queries),
-            responses: responses.collect(),
-            truncated: get(&self.truncated),
-            dropped: get(&self.dropped),
-            refused_connections: get(&self.refused_connections),
+            udp_queries: of(Count::UdpQuery),
+            tcp_queries: of(Count::TcpQuery),
+            responses: Rcode::ALL.iter().map(|rcode| (*rcode, sum(response(*rcode)))).collect(),
+            truncated: of(Count::Truncated),
+            dropped: of(Count::Dropped),
+            refused_connections: of(Count::RefusedConnection),
+            rate_limited: of(Count::RateLimited),
+            slipped: of(Count::Slipped),
+            cookies_good: of(Count::CookieGood),
+            cookies_bad: of(Count::CookieBad),
+            fast: of(Count::Fast),
         }
     }
 }
 
-fn add(counter: &AtomicU64) {
-    counter.fetch_add(1, Ordering::Relaxed);
+impl Page {
+    fn add(&self, count: Count) {
+        self.0[count as usize].fetch_add(1, Ordering::Relaxed);
+    }
 }
 
-fn get(counter: &AtomicU64) -> u64 {
-    counter.load(Ordering::Relaxed)
+impl Tally {
+    #[inline]
+    pub(crate) fn add(&mut self, count: Count, by: u64) {
+        self.counts[count as usize] += by;
+    }
+
+    #[inline]
+    pub(crate) fn sent(&mut self, reply: Reply) {
+        each(reply, |at| self.counts[at] += 1);
+    }
+
+    /// Shows what was counted to whoever reads.
+    pub(crate) fn publish(&self) {
+        for (shown, count) in self.page.0.iter().zip(self.counts) {
+            // Only this thread writes here.
+            shown.store(count, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Where the responses with a code are counted.
+#[inline]
+fn response(rcode: Rcode) -> usize {
+    Count::Response as usize + rcode as usize
+}
+
+/// What a response counts as.
+#[inline]
+fn each(reply: Reply, mut add: impl FnMut(usize)) {
+    add(response(reply.rcode));
+    if reply.truncated {
+        add(Count::Truncated as usize);
+    }
+    match reply.cookie {
+        CookieState::Good => add(Count::CookieGood as usize),
+        CookieState::Bad => add(Count::CookieBad as usize),
+        CookieState::Absent | CookieState::New => {}
+    }
 }

@@ -14,12 +14,15 @@
 mod answer;
 mod cookies;
 mod counters;
+pub mod dnssec;
+mod fast;
 mod identity;
 mod listen;
 mod network;
 mod rate_limit;
 mod rcode;
 pub mod steering;
+pub mod transfer;
 mod views;
 mod zones;
 
@@ -29,8 +32,12 @@ pub use answer::{
 };
 pub use cookies::{CLIENT_COOKIE, CookieKeys, CookieKeysError, SERVER_COOKIE};
 pub use counters::{Counters, CountersSnapshot};
+pub use fast::respond_fast;
 pub use identity::Identity;
-pub use listen::{Bound, Limits, ListenError, Options, ServeHandle, bind, serve, serve_with};
+pub use listen::{
+    ALPN, Bound, BoundTls, Limits, ListenError, Options, ServeHandle, bind, bind_tls, serve, serve_tls,
+    serve_with,
+};
 pub use network::{Network, NetworkError};
 pub use rate_limit::{RateLimit, RateLimiter, ResponseKind, Verdict, subject};
 pub use rcode::Rcode;

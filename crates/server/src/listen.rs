@@ -1,8 +1,8 @@
-//! UDP and TCP for one address: binding, serving, stopping.
+//! UDP and TCP for one address, or TLS: binding, serving, stopping.
 //!
-//! An address serves one endpoint of the view table, over both transports on the same port.
-//! Bind to specific addresses: a socket on `0.0.0.0` leaves it to the kernel from which address
-//! a reply leaves.
+//! An address serves one endpoint of the view table, over UDP and TCP on the same port.
+//! Bind to specific addresses where you can: on `0.0.0.0` and `::` the kernel has to tell with each
+//! datagram where it was sent to, so that the reply leaves from there, which costs a little.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
@@ -11,29 +11,32 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use socket2::{Domain, Protocol, Socket, Type};
-use tokio::net::{TcpListener, UdpSocket};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::{Circumstances, Counters, EndpointId, Identity, RateLimit, Reply, Transport, Views, respond};
+use crate::transfer::{self, Attended, Door};
+use crate::{Circumstances, Counters, EndpointId, Identity, RateLimit, Transport, ViewTable, Views, respond};
 
+mod conversation;
 mod error;
+mod seats;
 mod tcp;
+mod tls;
 mod udp;
 
 pub use error::ListenError;
+pub use tls::{ALPN, BoundTls, bind_tls, serve_tls};
 
 /// How often a free port is looked for before giving up: one that TCP has free may be taken in UDP.
 const PORT_ATTEMPTS: usize = 32;
 /// Connections that the kernel may hold before we take them.
 const BACKLOG: i32 = 1024;
-/// Room for a burst of queries while one is being answered.
-const UDP_BUFFER: usize = 4 << 20;
 
 /// An address that is bound for both transports and does not answer yet.
 #[derive(Debug)]
 pub struct Bound {
-    udp: UdpSocket,
+    udp: Socket,
     tcp: TcpListener,
     address: SocketAddr,
 }
@@ -61,7 +64,7 @@ fn bind_once(address: SocketAddr) -> Result<Bound, ListenError> {
     let failed = |transport, address| move |source| ListenError::new(transport, address, source);
     let tcp = tcp_socket(address).map_err(failed(Transport::Tcp, address))?;
     let address = tcp.local_addr().map_err(failed(Transport::Tcp, address))?;
-    let udp = udp_socket(address).map_err(failed(Transport::Udp, address))?;
+    let udp = udp::bind(address).map_err(failed(Transport::Udp, address))?;
     Ok(Bound { udp, tcp, address })
 }
 
@@ -84,19 +87,14 @@ fn tcp_socket(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
-fn udp_socket(address: SocketAddr) -> io::Result<UdpSocket> {
-    let socket = socket(address, Type::DGRAM, Protocol::UDP)?;
-    // A wish: where the kernel allows less, the server works all the same.
-    let _ = socket.set_recv_buffer_size(UDP_BUFFER);
-    socket.bind(&address.into())?;
-    UdpSocket::from_std(socket.into())
-}
-
 /// What TCP clients may take up.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How many connections an address holds; more are closed at once.
+    /// How many connections an address holds. For more the one that idles longest is closed, or
+    /// the new one where none idles.
     pub connections: usize,
+    /// How many of them are for clients of one network (/24, or /56 with IPv6).
+    pub connections_per_network: usize,
     /// How long a connection may wait for its next whole query.
     pub idle: Duration,
     /// How long a client may take to accept a response.
@@ -107,9 +105,17 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        let (idle, farewell) = (Duration::from_secs(10), Duration::from_secs(2));
         // A process often has 1,024 descriptors, and other addresses and files need theirs.
-        Limits { connections: 256, idle, slow_reader: idle, farewell }
+        Limits::of(256)
+    }
+}
+
+impl Limits {
+    /// The usual times with so many connections, a quarter of them for one network.
+    pub fn of(connections: usize) -> Limits {
+        let (idle, farewell) = (Duration::from_secs(10), Duration::from_secs(2));
+        let connections_per_network = connections.div_ceil(4);
+        Limits { connections, connections_per_network, idle, slow_reader: idle, farewell }
     }
 }
 
@@ -124,8 +130,6 @@ pub struct Options {
     pub rate_limit: RateLimit,
     /// How many threads answer over UDP; 0 means one for each core.
     pub threads: usize,
-    /// The certificate and the like, for addresses that are served over TLS.
-    pub tls: Option<Arc<rustls::ServerConfig>>,
 }
 
 /// Answers on a bound address until the handle is stopped or dropped. Needs a Tokio runtime.
@@ -138,8 +142,9 @@ pub fn serve_with(options: Options, bound: Bound, endpoint: EndpointId, views: V
     let (stop, stopped) = watch::channel(());
     let service = Service::new(endpoint, views, &options);
     let counters = Arc::clone(&service.counters);
-    let udp = tokio::spawn(udp::serve(bound.udp, service.clone(), stopped.clone()));
-    let tcp = tokio::spawn(tcp::serve(bound.tcp, service, options.limits, stopped));
+    let threads = udp::Threads::start(bound.udp, bound.address, &service, &options);
+    let udp = tokio::spawn(threads.run(stopped.clone()));
+    let tcp = tokio::spawn(tcp::serve(bound.tcp, service, options.limits, None, stopped));
     ServeHandle { address: bound.address, counters, stop, tasks: vec![udp, tcp] }
 }
 
@@ -191,24 +196,33 @@ impl Service {
         Service { endpoint, views, identity, keepalive, counters }
     }
 
-    /// Answers one message into `out`; counts a message that gets no response.
-    fn respond(
-        &self,
-        query: &[u8],
-        client: IpAddr,
-        transport: Transport,
-        out: &mut Vec<u8>,
-    ) -> Option<Reply> {
+    /// Answers one message; counts a message that gets no response.
+    fn attend(&self, query: &[u8], client: IpAddr, transport: Transport, out: &mut Vec<u8>) -> Attended {
         self.counters.query(transport);
         let table = self.views.load();
         let (sight, identity) = (table.sight(self.endpoint, client), &*self.identity);
         let (keepalive, now, draw) = (self.keepalive, seconds(), draw());
-        let reply =
-            respond(query, Circumstances { sight, client, transport, identity, keepalive, now, draw }, out);
-        if reply.is_none() {
+        let around = Circumstances { sight, client, transport, identity, keepalive, now, draw };
+        let attended = self.attend_with(&table, query, around, out);
+        if matches!(attended, Attended::Silent) {
             self.counters.dropped();
         }
-        reply
+        attended
+    }
+
+    /// Answers one message by one version of the table.
+    fn attend_with(
+        &self,
+        table: &ViewTable,
+        query: &[u8],
+        around: Circumstances<'_>,
+        out: &mut Vec<u8>,
+    ) -> Attended {
+        let (archive, endpoint, now) = (self.views.archive(), self.endpoint, u64::from(around.now));
+        match transfer::attend(query, Door { table, archive, endpoint, now }, around, out) {
+            Attended::Plain => respond(query, around, out).map_or(Attended::Silent, Attended::Replied),
+            attended => attended,
+        }
     }
 }
 

@@ -8,17 +8,23 @@ use std::sync::Arc;
 use dns::{Name, PackedZone, RecordSet, Rtype};
 use imbl::OrdMap;
 
+use crate::dnssec::Signing;
+use crate::fast::{Index, Origins};
 use crate::steering::{GeoSource, Health};
 
+mod order;
+mod walk;
 mod zone;
 
 pub use zone::Zone;
-pub(crate) use zone::{Content, Found, any_in, of_type};
+pub(crate) use zone::{Content, Found, Node, any_in, of_type};
 
 /// All zones that a view answers from.
 #[derive(Clone, Debug, Default)]
 pub struct Zones {
     zones: OrdMap<Name, Arc<Zone>>,
+    /// The way to fast answers, where it leads to the zones as they now are.
+    fast: Option<Arc<Origins>>,
     steer: Steer,
 }
 
@@ -72,6 +78,14 @@ pub enum ZoneUpdate {
         /// The name, in the zone.
         name: Name,
     },
+    /// Answers from the zone are signed from now on, or no longer. A zone that is not there yet is
+    /// unavailable until its `PutZone` comes.
+    Sign {
+        /// The zone.
+        origin: Name,
+        /// The keys and the way to deny; none leaves answers unsigned.
+        signing: Option<Arc<Signing>>,
+    },
 }
 
 impl Zones {
@@ -82,7 +96,7 @@ impl Zones {
 
     /// No zones, steered by these.
     pub fn steered_by(geo: GeoSource, health: Health) -> Zones {
-        Zones { zones: OrdMap::new(), steer: Steer { geo, health } }
+        Zones { steer: Steer { geo, health }, ..Zones::default() }
     }
 
     /// Where clients are.
@@ -97,6 +111,7 @@ impl Zones {
 
     /// Finds out by another source from now on where clients are.
     pub fn set_geo(&mut self, geo: GeoSource) {
+        self.fast = None;
         self.steer.geo = geo;
         let steered: Vec<Name> = self
             .zones
@@ -113,16 +128,18 @@ impl Zones {
 
     /// Makes one change.
     pub fn apply(&mut self, update: ZoneUpdate) {
+        self.fast = None;
         match update {
             ZoneUpdate::PutZone { origin, soa, base } => {
-                self.zone_mut(origin).content = Content::Known { soa, base };
+                self.zone_mut(origin).set_content(Content::Known { soa, base });
             }
             ZoneUpdate::Unavailable { origin, reason } => {
-                self.zone_mut(origin).content = Content::Unavailable { reason };
+                self.zone_mut(origin).set_content(Content::Unavailable { reason });
             }
             ZoneUpdate::RemoveZone { origin } => {
                 self.zones.remove(&origin);
             }
+            ZoneUpdate::Sign { origin, signing } => self.zone_mut(origin).signing = signing,
             ZoneUpdate::PutNode { origin, name, sets } => {
                 let steer = self.steer.clone();
                 self.zone_mut(origin).put(name, sets, &steer);
@@ -133,6 +150,45 @@ impl Zones {
                 }
             }
         }
+    }
+
+    /// Makes fast answers possible after changes: compiles the zones that gain from it and have
+    /// at most so many names. Gives those that are larger; their answers are right all the same.
+    pub fn compile(&mut self, largest: usize) -> Vec<Arc<Zone>> {
+        if self.fast.is_some() {
+            return Vec::new();
+        }
+        let stale: Vec<Arc<Zone>> = self.wanting().cloned().collect();
+        let (small, large): (Vec<_>, Vec<_>) =
+            stale.into_iter().partition(|zone| zone.wants_index().is_some_and(|names| names <= largest));
+        for zone in small {
+            self.adopt(&zone, zone.compiled());
+        }
+        for zone in &large {
+            self.zone_mut(zone.origin().clone()).drop_foreign_index();
+        }
+        let zones: Vec<&Arc<Zone>> = self.zones.values().collect();
+        self.fast = Some(Arc::new(Origins::new(zones.into_iter())));
+        large
+    }
+
+    /// The zones that would gain from being compiled.
+    pub(crate) fn wanting(&self) -> impl Iterator<Item = &Arc<Zone>> {
+        self.zones.values().filter(|zone| zone.wants_index().is_some())
+    }
+
+    /// Takes the table that was made for a version of a zone.
+    pub(crate) fn adopt(&mut self, version: &Zone, index: Option<Arc<Index>>) {
+        if let Some(zone) = self.zones.get_mut(version.origin()) {
+            self.fast = None;
+            Arc::make_mut(zone).adopt(index, version);
+        }
+    }
+
+    /// The way to fast answers.
+    #[inline]
+    pub(crate) fn fast(&self) -> Option<&Origins> {
+        self.fast.as_deref()
     }
 
     fn zone_mut(&mut self, origin: Name) -> &mut Zone {

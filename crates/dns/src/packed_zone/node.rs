@@ -23,6 +23,7 @@ pub struct PackedSet<'a> {
 }
 
 impl<'a> PackedNode<'a> {
+    #[inline]
     pub(super) fn read(origin: &'a Name, octets: &'a [u8]) -> Option<PackedNode<'a>> {
         let mut reader = Reader(octets);
         let length = reader.u16()?;
@@ -37,17 +38,20 @@ impl<'a> PackedNode<'a> {
     }
 
     /// What the name's key has after the origin's key; empty for the apex.
+    #[inline]
     pub fn key_below_origin(&self) -> &'a [u8] {
         self.below
     }
 
     /// The sets, by type.
+    #[inline]
     pub fn sets(&self) -> impl Iterator<Item = PackedSet<'a>> + use<'a> {
         let mut reader = Reader(self.sets);
         (0..self.count).map_while(move |_| reader.set())
     }
 
     /// The set of one type.
+    #[inline]
     pub fn set(&self, rtype: Rtype) -> Option<PackedSet<'a>> {
         self.sets().find(|set| set.rtype == rtype)
     }
@@ -61,12 +65,14 @@ impl<'a> PackedNode<'a> {
 
 impl<'a> PackedSet<'a> {
     /// The data of each record in wire form, in canonical order.
+    #[inline]
     pub fn data(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let mut reader = Reader(self.data);
         (0..self.count).map_while(move |_| reader.record())
     }
 
     /// How many records there are; at least one.
+    #[inline]
     pub fn len(&self) -> usize {
         self.count as usize
     }
@@ -87,25 +93,30 @@ impl<'a> PackedSet<'a> {
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
+    #[inline]
     pub(super) fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
         Some(taken)
     }
 
+    #[inline]
     pub(super) fn u16(&mut self) -> Option<u16> {
         self.take(2)?.try_into().ok().map(u16::from_be_bytes)
     }
 
+    #[inline]
     pub(super) fn u32(&mut self) -> Option<u32> {
         self.take(4)?.try_into().ok().map(u32::from_be_bytes)
     }
 
+    #[inline]
     pub(super) fn record(&mut self) -> Option<&'a [u8]> {
         let length = self.u16()?;
         self.take(usize::from(length))
     }
 
+    #[inline]
     fn set(&mut self) -> Option<PackedSet<'a>> {
         let (rtype, ttl, count, data) = (Rtype(self.u16()?), self.u32()?, self.u32()?, self.0);
         for _ in 0..count {

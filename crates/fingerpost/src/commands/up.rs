@@ -34,7 +34,11 @@ use crate::http;
 use crate::instance::keeper::Keeper;
 use crate::instance::listeners::Listeners;
 use crate::instance::ports::{Ports, Slot};
+use crate::instance::serving::Serving;
+use crate::instance::signing::KeySource;
+use crate::instance::transfers::{Means, Transfers};
 use crate::instance::{Instance, guarded, saved};
+use crate::keys::KeyFolder;
 use crate::planned;
 use crate::render::Palette;
 use crate::secrets::{LocalSecrets, SecretFiles};
@@ -103,6 +107,7 @@ struct Up {
     ports: Ports,
     listeners: Listeners,
     deliveries: Deliveries,
+    transfers: Transfers,
     secrets: Arc<LocalSecrets>,
     secret_changes: watch::Sender<u64>,
     notices: Notices,
@@ -137,7 +142,15 @@ impl Up {
             told,
             instance.deliveries.clone(),
         )?;
+        let transfers = Transfers::start(Means {
+            instance: instance.clone(),
+            secrets: secrets.clone(),
+            secret_changes: circumstances.secret_changes.clone(),
+            guard: circumstances.guard.clone(),
+            before: zones.clone(),
+        });
         let mut up = Up {
+            transfers,
             deliveries: Deliveries::new(circumstances, Memory::on_disk(state.clone())),
             secrets,
             secret_changes,
@@ -146,7 +159,7 @@ impl Up {
             clusters,
             state,
             ports: Ports::default(),
-            listeners: Listeners::new(arguments.dns),
+            listeners: Listeners::new(arguments.dns, Serving::new(&arguments.serving)?),
             notices: Notices::new(palette),
             palette,
             date: None,
@@ -154,6 +167,9 @@ impl Up {
             unbound: false,
             unsaved: false,
         };
+        let mut zones = zones;
+        up.instance.signings.set_source(key_source(arguments, up.state.as_deref()));
+        up.instance.sign_zones(&views, &mut zones);
         let wanted = Ports::default().endpoints(&views);
         up.bind_or_fail(&wanted).await?;
         let endpoints = up.listeners.table(&wanted);
@@ -204,6 +220,7 @@ impl Up {
         self.notices.first(&reading.problems, &self.instance.planner());
         self.hear_secrets(reading.secrets);
         self.deliveries.begin(&self.instance.planner());
+        self.transfers.follow();
         // Last, so that whoever waits for it finds a process that has time for the first change.
         self.instance.set_ready();
         Ok(())
@@ -263,7 +280,8 @@ impl Up {
     async fn take_again(&mut self) {
         self.look_at_secret_files();
         self.save_remembered();
-        if let Err(error) = self.instance.refresh_geo() {
+        let refreshed = self.instance.refresh_geo().and_then(|()| self.instance.refresh_signing());
+        if let Err(error) = refreshed {
             self.notices.trouble(&error.to_string());
         }
         if self.unbound || self.distrusted {
@@ -291,6 +309,7 @@ impl Up {
         let anew = self.distrusted;
         let delta = self.plan(changes)?;
         self.serve_change(&delta).await?;
+        self.transfers.follow();
         self.deliver(&delta, anew);
         self.notices.changes(&delta);
         guarded(|| self.notices.objects(&delta.statuses, &self.instance.planner()))?;
@@ -338,11 +357,18 @@ impl Up {
         self.notices.say("stopping");
         self.save_remembered();
         drop(self.deliveries);
+        drop(self.transfers);
         self.listeners.stop().await;
         if let Some(keeper) = self.keeper {
             keeper.finish().await;
         }
     }
+}
+
+/// Where DNSSEC keys are kept; without any place they are made anew with every start.
+fn key_source(arguments: &UpArguments, state: Option<&StateDir>) -> KeySource {
+    let kept = arguments.keys.clone().or_else(|| state.map(|state| state.path().join("keys")));
+    kept.map_or(KeySource::Nowhere, |path| KeySource::Folder(KeyFolder::new(path)))
 }
 
 /// A folder that is not there is a slip of the pen, unless it was served before.

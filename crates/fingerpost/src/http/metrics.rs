@@ -13,6 +13,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use server::ViewTable;
+use server::transfer::{Archive, TransferEvent};
 
 use super::Shared;
 use crate::deliveries::ClassCounts;
@@ -41,6 +42,7 @@ pub fn register(registry: &mut Registry, instance: &Instance) {
     let registry = registry.sub_registry_with_prefix("fingerpost");
     let facts = instance.facts().clone();
     add_answers(registry, &facts.listeners, &instance.views.load());
+    add_transfers(registry, instance.views.archive());
     add_plan(registry, instance);
     add_facts(registry, &facts, instance.is_ready());
     add_deliveries(registry, &instance.deliveries.snapshot());
@@ -93,6 +95,8 @@ enum Transport {
     udp,
     #[allow(non_camel_case_types, reason = "it is printed as written")]
     tcp,
+    #[allow(non_camel_case_types, reason = "it is printed as written")]
+    tls,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -108,18 +112,52 @@ struct ListenerLabels {
     address: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LimitLabels {
+    view: String,
+    address: String,
+    verdict: Verdict,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
+enum Verdict {
+    #[allow(non_camel_case_types, reason = "it is printed as written")]
+    dropped,
+    #[allow(non_camel_case_types, reason = "it is printed as written")]
+    slipped,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CookieLabels {
+    view: String,
+    address: String,
+    cookie: Cookie,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
+enum Cookie {
+    #[allow(non_camel_case_types, reason = "it is printed as written")]
+    good,
+    #[allow(non_camel_case_types, reason = "it is printed as written")]
+    bad,
+}
+
 /// What the listeners counted. A listener's view is the one of clients without a view of their own.
 fn add_answers(registry: &mut Registry, listeners: &[Counted], table: &ViewTable) {
     let queries = Family::<QueryLabels, Counter>::default();
     let responses = Family::<ResponseLabels, Counter>::default();
     let truncated = Family::<ListenerLabels, Counter>::default();
     let dropped = Family::<ListenerLabels, Counter>::default();
+    let limited = Family::<LimitLabels, Counter>::default();
+    let cookies = Family::<CookieLabels, Counter>::default();
+    let fast = Family::<ListenerLabels, Counter>::default();
     for listener in listeners {
         let (counts, address) = (listener.counters.snapshot(), listener.address.to_string());
         let endpoint = table.endpoints.get(&listener.endpoint);
         let view = endpoint.and_then(|endpoint| endpoint.view.clone()).unwrap_or_default();
-        for (transport, count) in [(Transport::udp, counts.udp_queries), (Transport::tcp, counts.tcp_queries)]
-        {
+        let streams = if listener.encrypted { Transport::tls } else { Transport::tcp };
+        let datagrams = (!listener.encrypted).then_some((Transport::udp, counts.udp_queries));
+        for (transport, count) in datagrams.into_iter().chain([(streams, counts.tcp_queries)]) {
             let labels = QueryLabels { view: view.clone(), address: address.clone(), transport };
             queries.get_or_create(&labels).inc_by(count);
         }
@@ -128,7 +166,17 @@ fn add_answers(registry: &mut Registry, listeners: &[Counted], table: &ViewTable
                 ResponseLabels { view: view.clone(), address: address.clone(), rcode: rcode.to_string() };
             responses.get_or_create(&labels).inc_by(count);
         }
+        for (verdict, count) in [(Verdict::dropped, counts.rate_limited), (Verdict::slipped, counts.slipped)]
+        {
+            let labels = LimitLabels { view: view.clone(), address: address.clone(), verdict };
+            limited.get_or_create(&labels).inc_by(count);
+        }
+        for (cookie, count) in [(Cookie::good, counts.cookies_good), (Cookie::bad, counts.cookies_bad)] {
+            let labels = CookieLabels { view: view.clone(), address: address.clone(), cookie };
+            cookies.get_or_create(&labels).inc_by(count);
+        }
         let labels = ListenerLabels { view, address };
+        fast.get_or_create(&labels).inc_by(counts.fast);
         truncated.get_or_create(&labels).inc_by(counts.truncated);
         dropped.get_or_create(&labels).inc_by(counts.dropped);
     }
@@ -136,6 +184,36 @@ fn add_answers(registry: &mut Registry, listeners: &[Counted], table: &ViewTable
     registry.register("dns_responses", "Responses by code", responses);
     registry.register("dns_truncated", "Responses with the TC bit", truncated);
     registry.register("dns_dropped", "Messages that got no response", dropped);
+    registry.register("dns_rate_limited", "Responses held back by rate limiting", limited);
+    registry.register("dns_cookies", "Queries with a server cookie", cookies);
+    registry.register("dns_fast", "Queries answered on the fast path", fast);
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResultLabels {
+    result: &'static str,
+}
+
+fn add_transfers(registry: &mut Registry, archive: &Archive) {
+    let transfers = Family::<ResultLabels, Counter>::default();
+    let notifies = Family::<ResultLabels, Counter>::default();
+    for (event, count) in archive.counts() {
+        let (family, result) = match event {
+            TransferEvent::Whole => (&transfers, "whole"),
+            TransferEvent::Steps => (&transfers, "steps"),
+            TransferEvent::WholeInsteadOfSteps => (&transfers, "whole_instead_of_steps"),
+            TransferEvent::UpToDate => (&transfers, "up_to_date"),
+            TransferEvent::Refused => (&transfers, "refused"),
+            TransferEvent::BadSignature => (&transfers, "bad_signature"),
+            TransferEvent::NotifySent => (&notifies, "sent"),
+            TransferEvent::NotifyAnswered => (&notifies, "answered"),
+            TransferEvent::NotifyRefused => (&notifies, "refused"),
+            TransferEvent::NotifyUnanswered => (&notifies, "unanswered"),
+        };
+        family.get_or_create(&ResultLabels { result }).inc_by(count);
+    }
+    registry.register("transfers", "Zone transfers that were asked for, by what became of them", transfers);
+    registry.register("notifies", "Messages to secondaries, by what became of them", notifies);
 }
 
 fn add_plan(registry: &mut Registry, instance: &Instance) {

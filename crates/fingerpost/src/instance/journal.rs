@@ -108,7 +108,7 @@ fn soa(view: &str, zone: &Zone) -> Option<Entry> {
 }
 
 fn node(view: &str, zone: &Zone, name: &Name) -> Entry {
-    Entry::new(view, zone, Some(name.clone()), &zone.sets_at(name.key()))
+    Entry::new(view, zone, Some(name.clone()), &zone.plain_sets_at(name.key()))
 }
 
 impl Entry {

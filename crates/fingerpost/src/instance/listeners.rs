@@ -5,15 +5,18 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
-use server::{Bound, Counters, Endpoint, EndpointId, ServeHandle, Views};
+use server::{Bound, BoundTls, Counters, Endpoint, EndpointId, ServeHandle, Views};
 
 use super::ports::Slot;
+use super::serving::Serving;
 
 /// All listeners.
 #[derive(Debug)]
 pub struct Listeners {
     first: SocketAddr,
+    serving: Serving,
     open: BTreeMap<Slot, Listener>,
+    encrypted: Option<Encrypted>,
     next: u16,
 }
 
@@ -31,6 +34,20 @@ enum Socket {
     Serving(ServeHandle),
 }
 
+/// DNS over TLS, which leads where the first slot leads.
+#[derive(Debug)]
+struct Encrypted {
+    id: EndpointId,
+    address: SocketAddr,
+    socket: EncryptedSocket,
+}
+
+#[derive(Debug)]
+enum EncryptedSocket {
+    Bound(BoundTls),
+    Serving(ServeHandle),
+}
+
 /// What a listener has counted.
 #[derive(Clone, Debug)]
 pub struct Counted {
@@ -38,14 +55,16 @@ pub struct Counted {
     pub endpoint: EndpointId,
     /// Its address.
     pub address: SocketAddr,
+    /// Whether it is one for DNS over TLS.
+    pub encrypted: bool,
     /// Its counters.
     pub counters: Arc<Counters>,
 }
 
 impl Listeners {
     /// No listener yet; numbered ones start at this address.
-    pub fn new(first: SocketAddr) -> Listeners {
-        Listeners { first, open: BTreeMap::new(), next: 0 }
+    pub fn new(first: SocketAddr, serving: Serving) -> Listeners {
+        Listeners { first, serving, open: BTreeMap::new(), encrypted: None, next: 0 }
     }
 
     /// Binds what is wanted and not open yet; returns what could not be bound.
@@ -57,7 +76,23 @@ impl Listeners {
                 troubles.extend(bound.err());
             }
         }
+        troubles.extend(self.bind_encrypted().await.err());
         troubles
+    }
+
+    /// Binds the address for DNS over TLS, once the first slot has its number.
+    async fn bind_encrypted(&mut self) -> Result<()> {
+        let (None, Some((address, _)), Some(first)) =
+            (&self.encrypted, &self.serving.tls, self.open.get(&Slot::Numbered(0)))
+        else {
+            return Ok(());
+        };
+        let bound = server::bind_tls(*address).await.with_context(|| {
+            format!("cannot serve DNS over TLS on {address} (choose another address with --dns-tls)")
+        })?;
+        let (id, address) = (first.id, bound.local_addr());
+        self.encrypted = Some(Encrypted { id, address, socket: EncryptedSocket::Bound(bound) });
+        Ok(())
     }
 
     async fn bind_one(&mut self, slot: Slot) -> Result<()> {
@@ -107,7 +142,14 @@ impl Listeners {
             }
         }
         let open = std::mem::take(&mut self.open);
-        self.open = open.into_iter().map(|(slot, listener)| (slot, listener.serve(views))).collect();
+        let serve = |listener: Listener| listener.serve(&self.serving, views);
+        self.open = open.into_iter().map(|(slot, listener)| (slot, serve(listener))).collect();
+        self.encrypted = self.encrypted.take().map(|listener| listener.serve(&self.serving, views));
+    }
+
+    /// The address of DNS over TLS, where it is open.
+    pub fn encrypted_address(&self) -> Option<SocketAddr> {
+        self.encrypted.as_ref().map(|listener| listener.address)
     }
 
     /// The views that have an address of their own, with it.
@@ -124,7 +166,8 @@ impl Listeners {
 
     /// What every listener has counted.
     pub fn counted(&self) -> Vec<Counted> {
-        self.open.values().filter_map(Listener::counted).collect()
+        let encrypted = self.encrypted.iter().filter_map(Encrypted::counted);
+        self.open.values().filter_map(Listener::counted).chain(encrypted).collect()
     }
 
     /// Stops all of them, queries under way finished.
@@ -132,13 +175,44 @@ impl Listeners {
         for listener in self.open.into_values() {
             listener.stop().await;
         }
+        if let Some(Encrypted { socket: EncryptedSocket::Serving(handle), .. }) = self.encrypted {
+            handle.stop().await;
+        }
     }
 }
 
+impl Encrypted {
+    fn serve(self, serving: &Serving, views: &Views) -> Encrypted {
+        let socket = match (self.socket, &serving.tls) {
+            (EncryptedSocket::Bound(bound), Some((_, certificate))) => {
+                let tls = certificate.configuration.clone();
+                let handle = server::serve_tls(&serving.options, tls, bound, self.id, views.clone());
+                EncryptedSocket::Serving(handle)
+            }
+            (socket, _) => socket,
+        };
+        Encrypted { socket, ..self }
+    }
+
+    fn counted(&self) -> Option<Counted> {
+        match &self.socket {
+            EncryptedSocket::Serving(handle) => Some(counted(self.id, self.address, true, handle)),
+            EncryptedSocket::Bound(_) => None,
+        }
+    }
+}
+
+fn counted(endpoint: EndpointId, address: SocketAddr, encrypted: bool, handle: &ServeHandle) -> Counted {
+    Counted { endpoint, address, encrypted, counters: handle.counters() }
+}
+
 impl Listener {
-    fn serve(self, views: &Views) -> Listener {
+    fn serve(self, serving: &Serving, views: &Views) -> Listener {
         let socket = match self.socket {
-            Socket::Bound(bound) => Socket::Serving(server::serve(bound, self.id, views.clone())),
+            Socket::Bound(bound) => {
+                let options = serving.options.clone();
+                Socket::Serving(server::serve_with(options, bound, self.id, views.clone()))
+            }
             serving => serving,
         };
         Listener { socket, ..self }
@@ -146,9 +220,7 @@ impl Listener {
 
     fn counted(&self) -> Option<Counted> {
         match &self.socket {
-            Socket::Serving(handle) => {
-                Some(Counted { endpoint: self.id, address: self.address, counters: handle.counters() })
-            }
+            Socket::Serving(handle) => Some(counted(self.id, self.address, false, handle)),
             Socket::Bound(_) => None,
         }
     }

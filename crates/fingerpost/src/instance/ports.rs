@@ -76,7 +76,7 @@ fn slots(view: &ViewInfo) -> Vec<Slot> {
 }
 
 /// An address with or without its port; the port of DNS is 53.
-fn address(text: &str) -> Option<SocketAddr> {
+pub(super) fn address(text: &str) -> Option<SocketAddr> {
     let alone = || text.parse::<IpAddr>().ok().map(|address| SocketAddr::new(address, 53));
     text.parse().ok().or_else(alone)
 }
@@ -106,7 +106,7 @@ mod tests {
         };
         let place = (name != "default").then(|| Place::Region(name.into()));
         let numbered = listen.is_empty() && clients.is_empty();
-        ViewInfo { place, name: name.to_owned(), listen, clients, numbered, geo: None }
+        ViewInfo { place, name: name.to_owned(), listen, clients, numbered, geo: None, dnssec: None }
     }
 
     fn printed(endpoints: &BTreeMap<Slot, Endpoint>) -> String {

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use api::dnsclass::Dnssec;
 use dns::PackedZone;
 use planner::{Place, ViewInfo};
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,9 @@ struct SavedView {
     numbered: bool,
     listen: Vec<String>,
     clients: Vec<String>,
+    /// Signed zones are signed from the first answer on.
+    #[serde(default)]
+    dnssec: Option<Dnssec>,
 }
 
 /// The zones of these views as they are kept, in the views' order.
@@ -33,8 +37,9 @@ pub fn saved(table: &ViewTable, views: &[ViewInfo]) -> SavedZones {
 }
 
 fn key(view: &ViewInfo) -> Option<String> {
-    let ViewInfo { place, name, listen, clients, numbered, .. } = view.clone();
-    serde_json::to_string(&SavedView { name, is_default: place.is_none(), numbered, listen, clients }).ok()
+    let ViewInfo { place, name, listen, clients, numbered, dnssec, .. } = view.clone();
+    let is_default = place.is_none();
+    serde_json::to_string(&SavedView { name, is_default, numbered, listen, clients, dnssec }).ok()
 }
 
 fn packed(zones: &Zones) -> Vec<Vec<u8>> {
@@ -72,9 +77,9 @@ fn view(key: &str) -> Option<ViewInfo> {
     let saved: SavedView = serde_json::from_str(key).ok()?;
     // Which kind of place it was does not matter for where it answers.
     let place = (!saved.is_default).then(|| Place::Region(saved.name.as_str().into()));
-    let SavedView { name, numbered, listen, clients, .. } = saved;
+    let SavedView { name, numbered, listen, clients, dnssec, .. } = saved;
     // Kept zones are not steered, so nobody asks where clients are.
-    Some(ViewInfo { place, name, listen, clients, numbered, geo: None })
+    Some(ViewInfo { place, name, listen, clients, numbered, geo: None, dnssec })
 }
 
 fn unpacked(blobs: &[Vec<u8>]) -> Zones {
@@ -118,6 +123,7 @@ mod tests {
             clients: vec!["10.0.0.0/8".to_owned()],
             numbered: false,
             geo: None,
+            dnssec: Some(Dnssec::default()),
         };
         let (views, zones) = restored(saved(&table, std::slice::from_ref(&view)));
         assert_eq!(views, [view]);

@@ -134,7 +134,8 @@ impl TlsContent {
     }
 }
 
-fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>> {
+/// The certificates in a PEM file, at least one.
+pub fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let found = found.context("this is not PEM")?;
     anyhow::ensure!(!found.is_empty(), "there is no certificate in it");

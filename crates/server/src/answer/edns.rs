@@ -4,47 +4,49 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::query::Malformed;
 
-pub(super) const NSID: u16 = 3;
-pub(super) const CLIENT_SUBNET: u16 = 8;
-pub(super) const COOKIE: u16 = 10;
-pub(super) const TCP_KEEPALIVE: u16 = 11;
-pub(super) const PADDING: u16 = 12;
-pub(super) const EXTENDED_ERROR: u16 = 15;
+pub(crate) const NSID: u16 = 3;
+pub(crate) const CLIENT_SUBNET: u16 = 8;
+pub(crate) const COOKIE: u16 = 10;
+pub(crate) const TCP_KEEPALIVE: u16 = 11;
+pub(crate) const PADDING: u16 = 12;
+pub(crate) const EXTENDED_ERROR: u16 = 15;
 
 /// What the client's OPT record says; of several options of one kind the first counts.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Edns<'a> {
-    pub(super) size: u16,
-    pub(super) version: u8,
-    pub(super) dnssec_ok: bool,
-    pub(super) subnet: Option<ClientSubnet<'a>>,
-    pub(super) cookie: Option<Cookie<'a>>,
-    pub(super) nsid: bool,
-    pub(super) keepalive: bool,
-    pub(super) padding: bool,
+pub(crate) struct Edns<'a> {
+    pub(crate) size: u16,
+    pub(crate) version: u8,
+    pub(crate) dnssec_ok: bool,
+    /// CO: NXDOMAIN may come with a compact proof (RFC 9824 section 5.1).
+    pub(crate) compact_ok: bool,
+    pub(crate) subnet: Option<ClientSubnet<'a>>,
+    pub(crate) cookie: Option<Cookie<'a>>,
+    pub(crate) nsid: bool,
+    pub(crate) keepalive: bool,
+    pub(crate) padding: bool,
 }
 
 /// The network that a resolver asks for (RFC 7871 section 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ClientSubnet<'a> {
-    pub(super) address: IpAddr,
-    pub(super) source_prefix: u8,
+pub(crate) struct ClientSubnet<'a> {
+    pub(crate) address: IpAddr,
+    pub(crate) source_prefix: u8,
     /// The option as it came, which the response repeats but for its scope.
-    pub(super) octets: &'a [u8],
+    pub(crate) octets: &'a [u8],
 }
 
 /// A client's cookie, with what it says to have from us (RFC 7873 section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cookie<'a> {
-    pub(super) client: [u8; 8],
+pub(crate) struct Cookie<'a> {
+    pub(crate) client: [u8; 8],
     /// Empty, or 8 to 32 octets.
-    pub(super) server: &'a [u8],
+    pub(crate) server: &'a [u8],
 }
 
 impl<'a> Edns<'a> {
     /// Reads the data of an OPT record, which its options fill exactly. What the options of
     /// another version mean is not known.
-    pub(super) fn read_options(&mut self, mut data: &'a [u8]) -> Result<(), Malformed> {
+    pub(crate) fn read_options(&mut self, mut data: &'a [u8]) -> Result<(), Malformed> {
         while let Some((code, value, rest)) = split(data)? {
             if self.version == 0 {
                 self.take(code, value)?;

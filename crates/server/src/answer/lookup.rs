@@ -30,6 +30,8 @@ pub struct Answer {
     pub additional: Vec<RecordSet>,
     /// How many of the first additional sets are glue that the referral is useless without.
     pub glue_needed: usize,
+    /// Whether the client is told that what does not exist is denied compactly (RFC 9824).
+    pub compact: bool,
     /// How many bits of the client's address the answer section depends on; none where it was not
     /// looked at (RFC 7871 section 7.2.1).
     pub scope: Option<u8>,
@@ -157,6 +159,7 @@ impl Answer {
             authority: Vec::new(),
             additional: Vec::new(),
             glue_needed: 0,
+            compact: false,
             scope: None,
             extended_error: None,
             steps: Vec::new(),

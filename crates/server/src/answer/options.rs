@@ -9,14 +9,18 @@ use super::{Circumstances, CookieState, Transport, UDP_SIZE};
 use crate::{CLIENT_COOKIE, CookieKeys, Rcode, SERVER_COOKIE};
 
 /// An OPT record without options.
-pub(super) const OPT_LENGTH: usize = 11;
+pub(crate) const OPT_LENGTH: usize = 11;
 /// The head of an option: its code and its length.
-const OPTION_HEAD: usize = 4;
+pub(crate) const OPTION_HEAD: usize = 4;
 /// The most that the text of an extended error may take.
 const MAX_ERROR_TEXT: usize = 200;
 /// What encrypted responses are padded to a multiple of (RFC 8467 section 4.1).
 const PADDING_BLOCK: usize = 468;
 const DO: u8 = 0x80;
+/// Compact answers (RFC 9824 section 5.1).
+const CO: u8 = 0x40;
+/// Where an OPT record has both.
+const FLAGS: usize = 7;
 
 /// What is offered to a client in options.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,7 +60,7 @@ impl<'a> Offer<'a> {
     }
 }
 
-fn checked(
+pub(crate) fn checked(
     keys: &CookieKeys,
     client: [u8; 8],
     server: &[u8],
@@ -101,6 +105,9 @@ impl OptRecord {
     /// The record with all options that fit into `room`, the important ones first.
     pub(super) fn new(dnssec_ok: bool, answer: &Answer, offer: &Offer<'_>, room: usize) -> OptRecord {
         let mut record = OptRecord { room, ..OptRecord::plain(dnssec_ok, answer.rcode) };
+        if answer.compact {
+            record.octets[FLAGS] |= CO;
+        }
         // A version that we do not speak may also have other options.
         if answer.rcode == Rcode::BadVers {
             return record;

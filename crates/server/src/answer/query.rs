@@ -13,6 +13,7 @@ pub(super) const CLASS_ANY: u16 = 255;
 const QR: u8 = 0x80;
 const OPCODE: u8 = 0x78;
 const DO: u16 = 0x8000;
+const CO: u16 = 0x4000;
 
 /// A query as far as it could be read.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ pub(super) struct Question<'a> {
 }
 
 /// A message that ends too early or says what it must not.
-pub(super) struct Malformed;
+pub(crate) struct Malformed;
 
 impl<'a> Query<'a> {
     /// `None` for what must not be answered.
@@ -86,8 +87,9 @@ impl<'a> Query<'a> {
             return Err(Malformed);
         }
         let [_, version, flags @ ..] = record.ttl;
-        let dnssec_ok = u16::from_be_bytes(flags) & DO != 0;
-        let edns = Edns { size: record.class, version, dnssec_ok, ..Edns::default() };
+        let flags = u16::from_be_bytes(flags);
+        let (dnssec_ok, compact_ok) = (flags & DO != 0, flags & CO != 0);
+        let edns = Edns { size: record.class, version, dnssec_ok, compact_ok, ..Edns::default() };
         // A client whose options cannot be read is told so in an OPT record too.
         self.edns.insert(edns).read_options(record.data)
     }

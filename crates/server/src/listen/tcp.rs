@@ -1,17 +1,18 @@
-//! The TCP side of an address: messages behind their lengths, many to a connection (RFC 7766).
+//! The TCP side of an address: taking connections, plain or for TLS, and letting them go.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
 
-use super::{Limits, Service, ended};
+use super::conversation::Conversation;
+use super::seats::Seats;
+use super::{Limits, Service, ended, tls};
 use crate::Transport;
 
 /// Long enough that running out of descriptors does not eat a core.
@@ -22,15 +23,12 @@ pub(super) async fn serve(
     listener: TcpListener,
     service: Service,
     limits: Limits,
+    tls: Option<TlsAcceptor>,
     mut stopped: watch::Receiver<()>,
 ) {
-    let mut hall = Hall {
-        room: Arc::new(Semaphore::new(limits.connections)),
-        service,
-        limits,
-        stopped: stopped.clone(),
-        connections: JoinSet::new(),
-    };
+    let seats = Seats::new(limits);
+    let mut hall =
+        Hall { seats, service, limits, tls, stopped: stopped.clone(), connections: JoinSet::new() };
     loop {
         let accepted = tokio::select! {
             biased;
@@ -52,76 +50,48 @@ pub(super) async fn serve(
 
 /// The open connections and what each of them needs.
 struct Hall {
-    room: Arc<Semaphore>,
+    seats: Seats,
     service: Service,
     limits: Limits,
+    tls: Option<TlsAcceptor>,
     stopped: watch::Receiver<()>,
     connections: JoinSet<()>,
 }
 
 impl Hall {
-    /// Serves a connection, or closes it at once where there is no room: the client can then go
+    /// Serves a connection, or closes it at once where there is no place: the client can then go
     /// to another server rather than wait in a queue.
     fn admit(&mut self, stream: TcpStream, client: SocketAddr) {
         while self.connections.try_join_next().is_some() {}
-        let Ok(place) = Arc::clone(&self.room).try_acquire_owned() else {
+        let Some(seat) = self.seats.take(client.ip()) else {
             self.service.counters.refused_connection();
             return;
         };
-        let (service, limits, stopped) = (self.service.clone(), self.limits, self.stopped.clone());
+        let conversation = Conversation {
+            service: self.service.clone(),
+            limits: self.limits,
+            client: client.ip(),
+            transport: if self.tls.is_some() { Transport::Tls } else { Transport::Tcp },
+            seat,
+            stopped: self.stopped.clone(),
+            transfers: JoinSet::new(),
+        };
+        let tls = self.tls.clone();
         self.connections.spawn(async move {
-            let _place = place;
-            if let Err(error) = converse(stream, client.ip(), service, limits, stopped).await {
+            if let Err(error) = converse(stream, tls, conversation).await {
                 tracing::debug!(%client, %error, "connection ended");
             }
         });
     }
 }
 
-/// Answers one query after the other until the client leaves, idles or the server stops.
-async fn converse(
-    stream: TcpStream,
-    client: IpAddr,
-    service: Service,
-    limits: Limits,
-    mut stopped: watch::Receiver<()>,
-) -> io::Result<()> {
+async fn converse(stream: TcpStream, tls: Option<TlsAcceptor>, conversation: Conversation) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let mut stream = BufReader::new(stream);
-    let (mut query, mut response, mut framed) = (Vec::new(), Vec::new(), Vec::new());
-    loop {
-        let read = tokio::select! {
-            biased;
-            () = ended(&mut stopped) => return Ok(()),
-            read = timeout(limits.idle, read(&mut stream, &mut query)) => read,
-        };
-        match read {
-            Ok(Ok(true)) => {}
-            Ok(Ok(false)) | Err(_) => return Ok(()),
-            Ok(Err(error)) => return Err(error),
-        }
-        let Some(reply) = service.respond(&query, client, Transport::Tcp, &mut response) else { continue };
-        frame(&response, &mut framed);
-        timeout(limits.slow_reader, stream.write_all(&framed)).await??;
-        service.counters.sent(reply);
+    match tls {
+        None => conversation.hold(stream).await,
+        Some(acceptor) => match tls::greet(&acceptor, stream, &conversation).await? {
+            Some(stream) => conversation.hold(stream).await,
+            None => Ok(()),
+        },
     }
-}
-
-/// Reads the next message; false when the client has closed its side.
-async fn read(stream: &mut BufReader<TcpStream>, query: &mut Vec<u8>) -> io::Result<bool> {
-    let length = match stream.read_u16().await {
-        Ok(length) => usize::from(length),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
-        Err(error) => return Err(error),
-    };
-    query.resize(length, 0);
-    stream.read_exact(query).await?;
-    Ok(true)
-}
-
-/// Puts the length before the message, so that both leave in one segment (RFC 7766 section 8).
-fn frame(message: &[u8], framed: &mut Vec<u8>) {
-    framed.clear();
-    framed.extend_from_slice(&(message.len() as u16).to_be_bytes());
-    framed.extend_from_slice(message);
 }

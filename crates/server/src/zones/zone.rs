@@ -6,24 +6,44 @@ use std::sync::Arc;
 
 use dns::{Name, PackedZone, RecordSet, Rtype};
 use imbl::OrdMap;
+use imbl::ordmap::DiffItem;
+
+use crate::fast::{Index, Origin, SoaRecord, compile};
 
 use super::Steer;
+use crate::dnssec::{Signing, is_made_by_signing};
 use crate::steering::{Compiled, present};
 
 /// A zone: its apex, its SOA and what its names have.
 #[derive(Clone, Debug)]
 pub struct Zone {
     origin: Name,
-    pub(crate) content: Content,
+    /// The origin as queries have it.
+    origin_form: Arc<Origin>,
+    content: Content,
     /// What overrides the base, by name; an empty list hides the base at that name.
-    nodes: OrdMap<Name, Arc<Node>>,
+    pub(super) nodes: OrdMap<Name, Arc<Node>>,
+    /// How answers are signed, where they are.
+    pub(crate) signing: Option<Arc<Signing>>,
+    /// For fast answers: a table of the names as they were when it was made, with marks at those
+    /// that changed since.
+    index: Option<Arc<Index>>,
+    /// The SOA record as it is sent.
+    soa_record: Option<Arc<SoaRecord>>,
 }
 
 /// What a name has, and how its steered sets are chosen from.
 #[derive(Debug)]
-struct Node {
-    sets: Box<[RecordSet]>,
-    steering: Box<[(Rtype, Arc<Compiled>)]>,
+pub(crate) struct Node {
+    pub(crate) sets: Box<[RecordSet]>,
+    pub(crate) steering: Box<[(Rtype, Arc<Compiled>)]>,
+}
+
+/// Two are the same only where they are one: a node is never changed, but replaced.
+impl PartialEq for Node {
+    fn eq(&self, other: &Node) -> bool {
+        std::ptr::eq(self, other)
+    }
 }
 
 impl Node {
@@ -35,7 +55,7 @@ impl Node {
         Node { sets, steering }
     }
 
-    fn steering(&self, rtype: Rtype) -> Option<&Arc<Compiled>> {
+    pub(crate) fn steering(&self, rtype: Rtype) -> Option<&Arc<Compiled>> {
         self.steering.iter().find(|(of, _)| *of == rtype).map(|(_, compiled)| compiled)
     }
 
@@ -70,7 +90,21 @@ pub(crate) enum Found<'a> {
 impl Zone {
     pub(crate) fn new(origin: Name) -> Zone {
         let content = Content::Unavailable { reason: "the zone has no SOA yet".to_owned() };
-        Zone { origin, content, nodes: OrdMap::new() }
+        let origin_form = Arc::new(Origin::new(&origin));
+        Zone {
+            origin,
+            origin_form,
+            content,
+            nodes: OrdMap::new(),
+            signing: None,
+            index: None,
+            soa_record: None,
+        }
+    }
+
+    pub(crate) fn set_content(&mut self, content: Content) {
+        self.content = content;
+        self.soa_record = self.soa().and_then(|soa| SoaRecord::new(&self.origin, soa)).map(Arc::new);
     }
 
     /// The name of the apex.
@@ -113,7 +147,8 @@ impl Zone {
 
     pub(crate) fn put(&mut self, name: Name, mut sets: Vec<RecordSet>, steer: &Steer) {
         sets.retain(|set| set.rtype != Rtype::SOA);
-        self.nodes.insert(name, Arc::new(Node::new(sets.into(), steer)));
+        self.nodes.insert(name.clone(), Arc::new(Node::new(sets.into(), steer)));
+        self.note_change(&name);
     }
 
     /// Whether any set is steered.
@@ -127,11 +162,103 @@ impl Zone {
         let anew: Vec<(Name, Arc<Node>)> = steered
             .map(|(name, node)| (name.clone(), Arc::new(Node::new(node.sets.clone(), steer))))
             .collect();
+        let names: Vec<Name> = anew.iter().map(|(name, _)| name.clone()).collect();
         self.nodes.extend(anew);
+        names.iter().for_each(|name| self.note_change(name));
     }
 
     pub(crate) fn remove(&mut self, name: &Name) {
         self.nodes.remove(name);
+        self.note_change(name);
+    }
+
+    /// Has the table know that a name is not any more what it was.
+    fn note_change(&self, name: &Name) {
+        if let Some(index) = &self.index {
+            index.changed(name, &self.sets_at(name.key()));
+        }
+    }
+
+    /// What overrides the base, in canonical order.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (&Name, &Arc<Node>)> {
+        self.nodes.iter()
+    }
+
+    /// What overrides the base at a name.
+    pub(crate) fn own_node(&self, key: &[u8]) -> Option<&Node> {
+        self.nodes.get(key).map(|node| &**node)
+    }
+
+    /// The table for fast answers, where it has been made. It is kept while the content is not
+    /// known, and leads nowhere then.
+    #[inline]
+    pub(crate) fn index(&self) -> Option<&Index> {
+        self.index.as_deref().filter(|_| self.soa_record.is_some())
+    }
+
+    /// The origin as queries have it.
+    #[inline]
+    pub(crate) fn origin_form(&self) -> &Origin {
+        &self.origin_form
+    }
+
+    /// The SOA record as it is sent.
+    #[inline]
+    pub(crate) fn soa_record(&self) -> Option<&SoaRecord> {
+        self.soa_record.as_deref()
+    }
+
+    /// Whether fast answers would gain from a new table, and how many names it would have.
+    pub(crate) fn wants_index(&self) -> Option<usize> {
+        let names = self.nodes.len() + self.base().map_or(0, |base| base.set_count());
+        let known = self.soa().is_some();
+        let current = self.index().is_some_and(|index| index.is_of(self) && !index.is_worn());
+        (known && !current).then_some(names)
+    }
+
+    /// Makes a new table.
+    pub(crate) fn compiled(&self) -> Option<Arc<Index>> {
+        compile(self).map(Arc::new)
+    }
+
+    /// Takes a table that was made from an earlier version of this zone.
+    pub(crate) fn adopt(&mut self, index: Option<Arc<Index>>, version: &Zone) {
+        self.index = index.filter(|index| index.is_of(self));
+        if self.index.is_some() {
+            let changes = version.nodes.diff(&self.nodes).map(|change| match change {
+                DiffItem::Add(name, _) | DiffItem::Remove(name, _) => name,
+                DiffItem::Update { new: (name, _), .. } => name,
+            });
+            changes.for_each(|name| self.note_change(name));
+        }
+    }
+
+    /// Forgets a table that was made of something else.
+    pub(crate) fn drop_foreign_index(&mut self) {
+        self.index = self.index.take().filter(|index| index.is_of(self));
+    }
+
+    /// The names with steered sets.
+    pub(crate) fn steered_names(&self) -> impl Iterator<Item = &Name> {
+        self.nodes.iter().filter(|(_, node)| !node.steering.is_empty()).map(|(name, _)| name)
+    }
+
+    /// Whether the name with this key has a steered set.
+    pub(crate) fn is_steered_at(&self, key: &[u8]) -> bool {
+        self.nodes.get(key).is_some_and(|node| !node.steering.is_empty())
+    }
+
+    /// Leaves a name with its present answer, for those who cannot be steered.
+    pub(crate) fn flatten(&mut self, name: &Name) {
+        if let Some(node) = self.nodes.get(name) {
+            let flat = Node { sets: node.present_sets().collect(), steering: Box::default() };
+            self.nodes.insert(name.clone(), Arc::new(flat));
+        }
+    }
+
+    /// What overrides the base, by name.
+    pub(super) fn overrides(&self) -> &OrdMap<Name, Arc<Node>> {
+        &self.nodes
     }
 
     /// What is under the nodes.
@@ -144,6 +271,20 @@ impl Zone {
 
     /// All that the name with this key has itself, the SOA of the apex not among it.
     pub fn sets_at(&self, key: &[u8]) -> Cow<'_, [RecordSet]> {
+        let sets = self.plain_sets_at(key);
+        match &self.signing {
+            Some(signing) => signing.own_sets(key, sets),
+            None => sets,
+        }
+    }
+
+    /// How answers are signed, where they are.
+    pub fn signing(&self) -> Option<&Arc<Signing>> {
+        self.signing.as_ref()
+    }
+
+    /// The same without what signing adds.
+    pub fn plain_sets_at(&self, key: &[u8]) -> Cow<'_, [RecordSet]> {
         if let Some(node) = self.nodes.get(key) {
             return Cow::Borrowed(&node.sets);
         }
@@ -160,15 +301,23 @@ impl Zone {
     /// Whether anything lies below the name, so that it exists even with nothing of its own
     /// (RFC 4592 section 2.2.2).
     fn has_below(&self, key: &[u8]) -> bool {
-        any_in(&self.nodes, key, |node| !node.sets.is_empty())
+        any_in(&self.nodes, key, |node| node.sets.iter().any(|set| self.counts(set.rtype)))
             || self.base().is_some_and(|base| self.shows_below(base, key))
     }
 
     /// Whether the base has a name below that no node hides.
     fn shows_below(&self, base: &PackedZone, key: &[u8]) -> bool {
-        let names = base.nodes_from(key).map(|node| node.name());
-        let mut below = names.take_while(|name| name.key().starts_with(key));
-        below.any(|name| !self.nodes.contains_key(&name))
+        let nodes = base.nodes_from(key).map(|node| (node.name(), node));
+        let mut below = nodes.take_while(|(name, _)| name.key().starts_with(key));
+        below.any(|(name, node)| {
+            !self.nodes.contains_key(&name) && node.sets().any(|set| self.counts(set.rtype))
+        })
+    }
+
+    /// Whether a set of this type makes its name exist: where we sign, what another signer left in
+    /// a zone file does not.
+    pub(crate) fn counts(&self, rtype: Rtype) -> bool {
+        self.signing.is_none() || !is_made_by_signing(rtype, false)
     }
 
     /// Goes from the apex towards a name in the zone, as RFC 1034 section 4.3.2 step 3 says, with
@@ -214,7 +363,7 @@ pub(crate) fn of_type(sets: &[RecordSet], rtype: Rtype) -> Option<&RecordSet> {
 }
 
 /// The keys from `origin` down to `name`, both included.
-fn keys_down<'a>(origin: &Name, name: &'a Name) -> impl Iterator<Item = &'a [u8]> {
+pub(super) fn keys_down<'a>(origin: &Name, name: &'a Name) -> impl Iterator<Item = &'a [u8]> {
     let (key, start) = (name.key(), origin.key().len());
     let ends = (start..key.len()).filter(|at| key[*at] == 0).map(|at| at + 1);
     std::iter::once(start).chain(ends).map(|end| &key[..end])

@@ -38,6 +38,12 @@ impl Ask {
         }
     }
 
+    /// A query as scenarios write it: name, type and options.
+    pub(crate) fn parse(text: &str) -> Ask {
+        let words: Vec<&str> = text.split(' ').collect();
+        words[2..].iter().fold(Ask::new(words[0], words[1]), |ask, option| ask.with(option))
+    }
+
     /// Sets one option as scenarios write it.
     pub(crate) fn with(mut self, option: &str) -> Ask {
         let (key, value) = option.split_once('=').unwrap_or((option, ""));

@@ -5,11 +5,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod client;
+mod dnssec;
+mod fast;
 mod live;
 mod lookup;
 mod model;
 mod properties;
 mod scenario;
 mod steering;
+mod streams;
+mod transfers;
+mod udp;
 mod wire;
 mod world;

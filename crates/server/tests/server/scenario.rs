@@ -14,6 +14,7 @@
 //! ask www.example. A edns do                a query; indented lines are its response
 //!   NOERROR aa
 //! send 4d3a0100…                            the octets of a message, for broken ones
+//! limit www.example. A edns do              a query past the limit of its client
 //! ```
 //!
 //! Every case runs twice: with the records as nodes and as a zone file's content. With
@@ -106,6 +107,7 @@ impl Stage {
             "client" => self.client = rest.parse().unwrap(),
             "now" => self.now = rest.parse().unwrap(),
             "ask" => return Some(self.ask(rest)),
+            "limit" => return Some(self.limit(rest)),
             "send" => return Some(self.send(rest)),
             "" | "#" => {}
             other => panic!("`{other}` is not a word of scenarios"),
@@ -119,12 +121,15 @@ impl Stage {
         self.zones.apply(ZoneUpdate::Unavailable { origin, reason });
     }
 
-    fn respond(&self, query: &[u8], transport: Transport) -> Option<Vec<u8>> {
-        let mut out = vec![1, 2, 3];
+    fn around(&self, transport: Transport) -> Circumstances<'_> {
         let sight = Sight { zones: self.view.then_some(&self.zones), synced: self.synced };
         let (client, now, identity) = (self.client, self.now, &self.identity);
-        let around =
-            Circumstances { client, now, identity, transport, keepalive: 100, ..Circumstances::plain(sight) };
+        let plain = Circumstances::plain(sight);
+        Circumstances { client, now, identity, transport, keepalive: 100, ..plain }
+    }
+
+    fn respond(&self, query: &[u8], transport: Transport) -> Option<Vec<u8>> {
+        let (mut out, around) = (vec![1, 2, 3], self.around(transport));
         let limited = respond_limited(query, around, &mut out).map(|_| out.len());
         assert!(limited.is_none_or(|length| length <= query.len()), "past the limit nothing is amplified");
         let reply = respond(query, around, &mut out)?;
@@ -133,9 +138,15 @@ impl Stage {
         Some(out)
     }
 
+    fn limit(&self, rest: &str) -> Vec<String> {
+        let (ask, mut out) = (Ask::parse(rest), Vec::new());
+        let reply = respond_limited(&ask.octets(), self.around(ask.transport), &mut out).expect("a response");
+        assert_eq!(reply.truncated, out[2] & 2 != 0, "the reply knows its TC bit");
+        show(&out)
+    }
+
     fn ask(&self, rest: &str) -> Vec<String> {
-        let words: Vec<&str> = rest.split(' ').collect();
-        let ask = words[2..].iter().fold(Ask::new(words[0], words[1]), |ask, option| ask.with(option));
+        let ask = Ask::parse(rest);
         let response = self.respond(&ask.octets(), ask.transport).expect("a response");
         assert!(response.len() <= ask.limit(), "{} octets are too many for {rest}", response.len());
         assert_eq!(response[..2], ID.to_be_bytes(), "the id of {rest} is echoed");

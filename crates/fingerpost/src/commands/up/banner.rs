@@ -33,7 +33,7 @@ pub(super) fn print(
     lines.push(String::new());
     lines.extend(indented(table::lines(zone_rows(instance))));
     lines.push(String::new());
-    lines.extend(indented(table::lines(place_rows(http, state))));
+    lines.extend(indented(table::lines(place_rows(http, listeners.encrypted_address(), state))));
     lines.extend(try_lines(&instance.views.load(), &endpoints, palette));
     lines.push(String::new());
     lines.push(palette.good("ready") + ": every change is told below, Ctrl-C ends");
@@ -93,9 +93,11 @@ fn zone_rows(instance: &Instance) -> Vec<Vec<String>> {
     rows
 }
 
-fn place_rows(http: SocketAddr, state: Option<&StateDir>) -> Vec<Vec<String>> {
+fn place_rows(http: SocketAddr, tls: Option<SocketAddr>, state: Option<&StateDir>) -> Vec<Vec<String>> {
     let kept = state.map_or_else(|| "nothing is kept".to_owned(), |state| state.path().display().to_string());
-    vec![vec!["http".to_owned(), format!("http://{http}/")], vec!["state".to_owned(), kept]]
+    let row = |name: &str, text: String| vec![name.to_owned(), text];
+    let tls = tls.map(|address| row("tls", format!("{address}, the first view")));
+    [row("http", format!("http://{http}/"))].into_iter().chain(tls).chain([row("state", kept)]).collect()
 }
 
 fn try_lines(table: &ViewTable, endpoints: &[(SocketAddr, Endpoint)], palette: Palette) -> Vec<String> {

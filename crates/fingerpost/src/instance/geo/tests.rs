@@ -50,6 +50,7 @@ fn view(mmdb: Option<&std::path::Path>) -> ViewInfo {
         clients: Vec::new(),
         numbered: true,
         geo: Some(Geo { mmdb: mmdb.map(|path| path.display().to_string()), networks }),
+        dnssec: None,
     }
 }
 

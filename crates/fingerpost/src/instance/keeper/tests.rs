@@ -39,7 +39,7 @@ fn soa(origin: &str, serial: u32) -> RecordSet {
 
 fn view(name: &str) -> ViewInfo {
     let (listen, clients) = (Vec::new(), Vec::new());
-    ViewInfo { place: None, name: name.to_owned(), listen, clients, numbered: true, geo: None }
+    ViewInfo { place: None, name: name.to_owned(), listen, clients, numbered: true, geo: None, dnssec: None }
 }
 
 /// Everything that is answered, by view and zone.
@@ -88,7 +88,8 @@ impl Served {
             }
             ZoneUpdate::PutZone { origin, .. }
             | ZoneUpdate::Unavailable { origin, .. }
-            | ZoneUpdate::RemoveZone { origin } => delta.zones.push(origin.clone()),
+            | ZoneUpdate::RemoveZone { origin }
+            | ZoneUpdate::Sign { origin, .. } => delta.zones.push(origin.clone()),
         }
         self.table.views.get_mut(view).unwrap().apply(update);
         let table = Arc::new(self.table.clone());

@@ -1,0 +1,56 @@
+//! A whole zone with all of its signatures and a chain of NSEC records, for whoever serves it
+//! elsewhere or reads it as a file.
+
+use dns::{Name, RecordSet, Rtype};
+
+use super::Signing;
+use super::denial::Proofs;
+use super::sign::Subject;
+use crate::Zone;
+use crate::steering::present;
+
+/// Every record set of a signed zone, the SOA first, each followed by its signatures; steered sets
+/// as those have them who cannot be steered.
+///
+/// The chain is a plain one, also where single answers are denied compactly: a server elsewhere
+/// has no keys. `None` for a zone that is not signed or whose content is not known.
+pub fn signed_sets(zone: &Zone, now: u32) -> Option<impl Iterator<Item = RecordSet>> {
+    let whole = Whole { zone, signing: zone.signing()?, now };
+    let soa = whole.signed(zone.soa()?.clone());
+    let named = zone.chain().flat_map(move |name| whole.name(&name));
+    let hidden = zone.present_sets().filter(|set| zone.is_hidden(&set.name));
+    Some(soa.chain(named).chain(hidden))
+}
+
+#[derive(Clone, Copy)]
+struct Whole<'a> {
+    zone: &'a Zone,
+    signing: &'a Signing,
+    now: u32,
+}
+
+impl Whole<'_> {
+    /// What a name of the chain has. Of a cut only the DS and the NSEC are the parent's to sign
+    /// (RFC 4035 section 2.2).
+    fn name(self, name: &Name) -> Vec<RecordSet> {
+        let sets = self.zone.sets_at(name.key());
+        let cut = self.zone.is_cut(name.key(), &sets);
+        let (plain, ours): (Vec<RecordSet>, Vec<RecordSet>) =
+            sets.iter().map(|set| self.present(set)).partition(|set| cut && set.rtype != Rtype::DS);
+        let nsec = Proofs { zone: self.zone }.link(name);
+        let ours = ours.into_iter().chain(nsec);
+        plain.into_iter().chain(ours.flat_map(|set| self.signed(set))).collect()
+    }
+
+    fn present(self, set: &RecordSet) -> RecordSet {
+        match self.zone.steering_at(set.name.key(), set.rtype) {
+            Some(compiled) => present(set, compiled),
+            None => set.clone(),
+        }
+    }
+
+    fn signed(self, set: RecordSet) -> impl Iterator<Item = RecordSet> {
+        let signatures = self.signing.sign(Subject::of(&set), self.now);
+        std::iter::once(set).chain(signatures)
+    }
+}

@@ -1,0 +1,85 @@
+//! Fast answers to common questions: no allocation, no lock, nothing decoded.
+//!
+//! ```text
+//!  message ──► Question ──► Origins ──► Index ──► records ──► message
+//!      question.rs    origins.rs  index.rs, find.rs     answer.rs
+//! ```
+//!
+//! Whatever is out of the ordinary is left to the slow path ([`respond`](crate::respond)), which
+//! answers everything; where both answer, they say the same. The three steps of an answer are
+//! apart so that a batch of questions can be taken through each step together: while one waits
+//! for its memory, the next goes on.
+
+mod answer;
+mod build;
+mod find;
+mod hash;
+mod index;
+mod origins;
+mod question;
+mod soa;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use answer::Prepared;
+pub(crate) use build::compile;
+pub(crate) use index::Index;
+pub(crate) use origins::{Origin, Origins};
+pub(crate) use question::{Question, SLACK};
+pub(crate) use soa::SoaRecord;
+
+use crate::answer::UDP_SIZE;
+use crate::{Circumstances, Reply, Sight};
+
+/// Zones of up to this many names are compiled whenever they change.
+pub(crate) const SMALL: usize = 2000;
+
+/// Answers a query over UDP where the fast path does; `None` leaves it to [`respond`](crate::respond).
+///
+/// The zones have to be compiled, as [`Views::publish`](crate::Views::publish) or
+/// [`Zones::compile`](crate::Zones::compile) does it.
+pub fn respond_fast(octets: &[u8], around: Circumstances<'_>, out: &mut Vec<u8>) -> Option<Reply> {
+    let origins = around.sight.fast()?;
+    let buffer = [octets, &[0; SLACK]].concat();
+    let prepared = Prepared::new(origins, &buffer, octets.len())?;
+    out.clear();
+    out.resize(usize::from(UDP_SIZE) + SLACK, 0);
+    let (length, reply) = prepared.answer(&buffer, &around, out)?;
+    out.truncate(length);
+    Some(reply)
+}
+
+impl<'a> Sight<'a> {
+    /// The way to fast answers; there is none before the first sync, when little can be said.
+    #[inline]
+    pub(crate) fn fast(&self) -> Option<&'a Origins> {
+        self.zones.filter(|_| self.synced)?.fast()
+    }
+}
+
+impl<'a, 'm> Prepared<'a, 'm> {
+    /// The first step: reads a question and finds its zone.
+    ///
+    /// The message is in the first `length` octets of a buffer that has [`SLACK`] after them.
+    #[inline]
+    pub(crate) fn new(origins: &'a Origins, buffer: &'m [u8], length: usize) -> Option<Prepared<'a, 'm>> {
+        let question = Question::read(buffer, length)?;
+        let located = origins.find(buffer, &question.name)?;
+        let needs_signing = located.zone.signing().is_some() && question.is_about_signing();
+        (!needs_signing).then_some(Prepared { origins, question, located })
+    }
+
+    /// Where the second step will look.
+    #[inline]
+    pub(crate) fn first_slot(&self) -> Option<&'a std::sync::atomic::AtomicU64> {
+        self.located.zone.index()?.first_slot(self.located.hash)
+    }
+
+    /// The second step: where the third will look.
+    #[inline]
+    pub(crate) fn first_record(&self) -> Option<&'a [u8]> {
+        let index = self.located.zone.index()?;
+        let slot = index.find(self.located.hash, |_| true)?;
+        Some(index.packed(slot)?.octets_at(slot.place()))
+    }
+}

@@ -1,0 +1,367 @@
+//! Writes the answer to a question of the common form.
+//!
+//! Whatever does not fit the client's size is left to the slow path, which decides what gives way;
+//! so are sets whose targets' addresses are added, and chains of more than one alias.
+
+use dns::{PackedSet, RecordSet, Rtype};
+
+use super::find::{Found, Wanted};
+use super::origins::{Located, Origins};
+use super::question::{HEADER, Labels, Question};
+use crate::answer::edns::{CLIENT_SUBNET, COOKIE, ClientSubnet, Edns};
+use crate::answer::options::{OPT_LENGTH, OPTION_HEAD, checked};
+use crate::answer::{SMALLEST_SIZE, UDP_SIZE, asker};
+use crate::steering::{Chosen, Compiled};
+use crate::zones::Node;
+use crate::{CLIENT_COOKIE, Circumstances, CookieState, Rcode, Reply, ResponseKind, SERVER_COOKIE};
+
+const QR_AND_AA: u8 = 0x84;
+const RD: u8 = 0x01;
+const CD: u8 = 0x10;
+const DO: u8 = 0x80;
+const POINTER: u16 = 0xc000;
+/// A pointer to the name in the question.
+const ASKED: u16 = POINTER | HEADER as u16;
+/// Owner pointer, type, class, TTL and length before a record's data.
+const RECORD_HEAD: usize = 12;
+
+/// A question whose zone is known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Prepared<'a, 'm> {
+    pub(super) origins: &'a Origins,
+    pub(super) question: Question<'m>,
+    pub(super) located: Located<'a>,
+}
+
+impl Prepared<'_, '_> {
+    /// Answers into `out` and gives the length; `None` leaves the question to the slow path.
+    #[inline]
+    pub(crate) fn answer(
+        &self,
+        message: &[u8],
+        around: &Circumstances<'_>,
+        out: &mut [u8],
+    ) -> Option<(usize, Reply)> {
+        let wanted = Wanted { located: self.located, name: &self.question.name, message };
+        let (found, subject) = wanted.find()?;
+        let options = Options::new(self.question.edns.as_ref(), around);
+        let mut writer = Writer::new(&self.question, &options, message, out)?;
+        let kind = match found {
+            _ if self.is_soa() => self.own_soa(&mut writer)?,
+            Found::Packed(node) => {
+                self.data(&mut writer, Pick::packed(&node, self.question.rtype), around)?
+            }
+            Found::Listed(node) => self.data(&mut writer, Pick::listed(node, self.question.rtype), around)?,
+            Found::Empty => self.negative(&mut writer, ResponseKind::NoData)?,
+            Found::Missing => self.negative(&mut writer, ResponseKind::NxDomain)?,
+        };
+        let rcode = if kind == ResponseKind::NxDomain { Rcode::NxDomain } else { Rcode::NoError };
+        let subject = if kind == ResponseKind::Answer { subject } else { self.located.origin_hash };
+        let length = writer.finish(&self.question, &options, rcode)?;
+        Some((length, Reply { rcode, truncated: false, kind, subject, cookie: options.state }))
+    }
+
+    /// Whether the apex is asked for its SOA.
+    #[inline]
+    fn is_soa(&self) -> bool {
+        self.question.rtype == Rtype::SOA && self.question.name.count == self.located.origin
+    }
+
+    fn own_soa(&self, writer: &mut Writer<'_>) -> Option<ResponseKind> {
+        writer.soa(self, false)?;
+        writer.answers += 1;
+        Some(ResponseKind::Answer)
+    }
+
+    #[inline]
+    fn data(
+        &self,
+        writer: &mut Writer<'_>,
+        pick: Pick<'_>,
+        around: &Circumstances<'_>,
+    ) -> Option<ResponseKind> {
+        match pick {
+            Pick::Set(set) => writer.set(ASKED, set, &self.question, around)?,
+            Pick::Alias(alias) => self.alias(writer, alias, around)?,
+            Pick::Nothing => return self.negative(writer, ResponseKind::NoData),
+        }
+        Some(ResponseKind::Answer)
+    }
+
+    #[inline]
+    fn negative(&self, writer: &mut Writer<'_>, kind: ResponseKind) -> Option<ResponseKind> {
+        writer.soa(self, true)?;
+        writer.authorities += 1;
+        Some(kind)
+    }
+
+    /// An alias for a name of the same zone that has what was asked for.
+    fn alias(&self, writer: &mut Writer<'_>, alias: Set<'_>, around: &Circumstances<'_>) -> Option<()> {
+        let data_at = writer.at + RECORD_HEAD;
+        writer.set(ASKED, alias, &self.question, around)?;
+        if writer.answers != 1 {
+            return None;
+        }
+        let target = Labels::read(writer.out, data_at)?;
+        let located = self.origins.find(writer.out, &target)?;
+        if !std::ptr::eq(located.zone, self.located.zone) {
+            return None;
+        }
+        let (found, _) = Wanted { located, name: &target, message: writer.out }.find()?;
+        let pick = match found {
+            Found::Packed(node) => Pick::packed(&node, self.question.rtype),
+            Found::Listed(node) => Pick::listed(node, self.question.rtype),
+            Found::Empty | Found::Missing => return None,
+        };
+        let Pick::Set(set) = pick else { return None };
+        writer.shorten(data_at, target.suffix_at(located.origin), self.origin_at())?;
+        writer.set(POINTER | u16::try_from(data_at).ok()?, set, &self.question, around)
+    }
+
+    /// Where the origin of the zone is in the question; none for the root.
+    #[inline]
+    fn origin_at(&self) -> Option<usize> {
+        (self.located.origin > 0).then(|| self.question.name.suffix_at(self.located.origin))
+    }
+}
+
+/// What the OPT record of the response has beside its fixed part.
+struct Options<'m> {
+    state: CookieState,
+    cookie: Option<([u8; CLIENT_COOKIE], [u8; SERVER_COOKIE])>,
+    subnet: Option<ClientSubnet<'m>>,
+    length: usize,
+}
+
+impl<'m> Options<'m> {
+    #[inline]
+    fn new(edns: Option<&Edns<'m>>, around: &Circumstances<'_>) -> Options<'m> {
+        let mut options = Options { state: CookieState::Absent, cookie: None, subnet: None, length: 0 };
+        let Some(edns) = edns else { return options };
+        if let (Some(cookie), Some(keys)) = (edns.cookie, &around.identity.cookies) {
+            let (state, server) = checked(keys, cookie.client, cookie.server, around);
+            (options.state, options.cookie) = (state, Some((cookie.client, server)));
+            options.length += OPTION_HEAD + CLIENT_COOKIE + SERVER_COOKIE;
+        }
+        options.subnet = edns.subnet;
+        options.length += edns.subnet.map_or(0, |subnet| OPTION_HEAD + subnet.octets.len());
+        options
+    }
+}
+
+/// A set in either form.
+#[derive(Clone, Copy)]
+enum Set<'a> {
+    Packed(PackedSet<'a>),
+    Listed(&'a RecordSet, Option<&'a Compiled>),
+}
+
+/// What a name has for a type.
+enum Pick<'a> {
+    Set(Set<'a>),
+    /// It has a CNAME instead.
+    Alias(Set<'a>),
+    Nothing,
+}
+
+impl<'a> Pick<'a> {
+    #[inline]
+    fn packed(node: &dns::PackedNode<'a>, rtype: Rtype) -> Pick<'a> {
+        let mut alias = None;
+        for set in node.sets() {
+            match set.rtype {
+                found if found == rtype => return Pick::Set(Set::Packed(set)),
+                Rtype::CNAME => alias = Some(set),
+                _ => {}
+            }
+        }
+        alias.map_or(Pick::Nothing, |alias| Pick::Alias(Set::Packed(alias)))
+    }
+
+    #[inline]
+    fn listed(node: &'a Node, rtype: Rtype) -> Pick<'a> {
+        let of = |rtype| {
+            let set = node.sets.iter().find(|set| set.rtype == rtype)?;
+            Some(Set::Listed(set, node.steering(rtype).map(|compiled| &**compiled)))
+        };
+        match of(rtype) {
+            Some(set) => Pick::Set(set),
+            None => of(Rtype::CNAME).map_or(Pick::Nothing, Pick::Alias),
+        }
+    }
+}
+
+/// Whether an answer of this type has the addresses of its targets beside it.
+#[inline]
+fn has_additional(rtype: Rtype) -> bool {
+    matches!(rtype, Rtype::NS | Rtype::MX | Rtype::SRV | Rtype::SVCB | Rtype::HTTPS)
+}
+
+/// A response being written.
+struct Writer<'o> {
+    out: &'o mut [u8],
+    at: usize,
+    /// Where the records must end.
+    limit: usize,
+    answers: u16,
+    authorities: u16,
+    /// How many bits of the client's address steering looked at.
+    scope: u8,
+}
+
+impl<'o> Writer<'o> {
+    /// Echoes header and question.
+    #[inline]
+    fn new(
+        question: &Question<'_>,
+        options: &Options<'_>,
+        message: &[u8],
+        out: &'o mut [u8],
+    ) -> Option<Self> {
+        let size = question.edns.map_or(SMALLEST_SIZE, |edns| edns.size.clamp(SMALLEST_SIZE, UDP_SIZE));
+        let opt = question.edns.map_or(0, |_| OPT_LENGTH + options.length);
+        let (at, limit) = (question.end(), usize::from(size).checked_sub(opt)?);
+        out.get_mut(..at)?.copy_from_slice(message.get(..at)?);
+        Some(Writer { out, at, limit, answers: 0, authorities: 0, scope: 0 })
+    }
+
+    #[inline]
+    fn set(
+        &mut self,
+        owner: u16,
+        set: Set<'_>,
+        question: &Question<'_>,
+        around: &Circumstances<'_>,
+    ) -> Option<()> {
+        match set {
+            Set::Packed(set) if has_additional(set.rtype) => None,
+            Set::Packed(set) => {
+                let head = record_head(owner, set.rtype, set.ttl);
+                set.data().try_for_each(|data| self.record(head, data))
+            }
+            Set::Listed(set, _) if has_additional(set.rtype) => None,
+            Set::Listed(set, Some(compiled)) => self.steered(owner, set, compiled, question, around),
+            Set::Listed(set, None) => {
+                let head = record_head(owner, set.rtype, set.ttl);
+                set.data.iter().try_for_each(|data| self.record(head, data.wire()))
+            }
+        }
+    }
+
+    /// The part of a set that is for this client. Of aliases one is drawn: that is for the slow path.
+    #[inline]
+    fn steered(
+        &mut self,
+        owner: u16,
+        set: &RecordSet,
+        compiled: &Compiled,
+        question: &Question<'_>,
+        around: &Circumstances<'_>,
+    ) -> Option<()> {
+        if matches!(set.rtype, Rtype::CNAME | Rtype::DNAME) {
+            return None;
+        }
+        let subnet = question.edns.and_then(|edns| edns.subnet);
+        let mut chosen = Chosen::new();
+        let scope = compiled.choose(&asker(subnet.as_ref(), around), &mut chosen);
+        self.scope = self.scope.max(scope);
+        let head = record_head(owner, set.rtype, set.ttl);
+        let mut data = chosen.iter().filter_map(|at| set.data.get(usize::from(*at)));
+        data.try_for_each(|data| self.record(head, data.wire()))
+    }
+
+    #[inline]
+    fn record(&mut self, mut head: [u8; RECORD_HEAD], data: &[u8]) -> Option<()> {
+        let end = self.at + RECORD_HEAD + data.len();
+        if end > self.limit {
+            return None;
+        }
+        [head[10], head[11]] = (data.len() as u16).to_be_bytes();
+        let (head_room, data_room) = self.out.get_mut(self.at..end)?.split_first_chunk_mut()?;
+        *head_room = head;
+        copy(data_room, data);
+        (self.at, self.answers) = (end, self.answers + 1);
+        Some(())
+    }
+
+    /// Ends the record that was written last with a pointer instead of what is from `cut` on.
+    fn shorten(&mut self, data_at: usize, cut: usize, pointer: Option<usize>) -> Option<()> {
+        let Some(to) = pointer else { return Some(()) };
+        let pointer = POINTER | u16::try_from(to).ok()?;
+        self.out.get_mut(cut..cut + 2)?.copy_from_slice(&pointer.to_be_bytes());
+        self.at = cut + 2;
+        let length = u16::try_from(self.at - data_at).ok()?;
+        self.out.get_mut(data_at - 2..data_at)?.copy_from_slice(&length.to_be_bytes());
+        Some(())
+    }
+
+    #[inline]
+    fn soa(&mut self, prepared: &Prepared<'_, '_>, negative: bool) -> Option<()> {
+        let soa = prepared.located.zone.soa_record()?;
+        let origin_at = prepared.origin_at().unwrap_or(0);
+        self.at += soa.write(self.out.get_mut(self.at..self.limit)?, origin_at, negative)?;
+        Some(())
+    }
+
+    /// Writes the OPT record and the header; gives the length of the whole.
+    #[inline]
+    fn finish(mut self, question: &Question<'_>, options: &Options<'_>, rcode: Rcode) -> Option<usize> {
+        if let Some(edns) = &question.edns {
+            self.opt(edns, options)?;
+        }
+        let header: &mut [u8; HEADER] = self.out.first_chunk_mut()?;
+        header[2] = QR_AND_AA | header[2] & RD;
+        header[3] = header[3] & CD | (rcode.number() & 0x0f) as u8;
+        [header[6], header[7]] = self.answers.to_be_bytes();
+        [header[8], header[9]] = self.authorities.to_be_bytes();
+        Some(self.at)
+    }
+
+    #[inline]
+    fn opt(&mut self, edns: &Edns<'_>, options: &Options<'_>) -> Option<()> {
+        let [high, low] = UDP_SIZE.to_be_bytes();
+        let [length_high, length_low] = u16::try_from(options.length).ok()?.to_be_bytes();
+        let dnssec_ok = if edns.dnssec_ok { DO } else { 0 };
+        let opt: [u8; OPT_LENGTH] = [0, 0, 41, high, low, 0, 0, dnssec_ok, 0, length_high, length_low];
+        self.put(&opt)?;
+        if let Some((client, server)) = &options.cookie {
+            self.put(&[0, COOKIE as u8, 0, (CLIENT_COOKIE + SERVER_COOKIE) as u8])?;
+            self.put(client)?;
+            self.put(server)?;
+        }
+        if let Some([family_high, family, source, _, address @ ..]) =
+            options.subnet.map(|subnet| subnet.octets)
+        {
+            // An answer to nobody in particular is for all who say nothing about themselves.
+            let scope = if *source == 0 { 0 } else { self.scope };
+            self.put(&[0, CLIENT_SUBNET as u8, 0, 4 + address.len() as u8])?;
+            self.put(&[*family_high, *family, *source, scope])?;
+            self.put(address)?;
+        }
+        Some(())
+    }
+
+    #[inline]
+    fn put(&mut self, octets: &[u8]) -> Option<()> {
+        let end = self.at + octets.len();
+        self.out.get_mut(self.at..end)?.copy_from_slice(octets);
+        self.at = end;
+        Some(())
+    }
+}
+
+#[inline]
+fn record_head(owner: u16, rtype: Rtype, ttl: u32) -> [u8; RECORD_HEAD] {
+    let ([o0, o1], [r0, r1], [t0, t1, t2, t3]) =
+        (owner.to_be_bytes(), rtype.0.to_be_bytes(), ttl.to_be_bytes());
+    [o0, o1, r0, r1, 0, 1, t0, t1, t2, t3, 0, 0]
+}
+
+/// Copies data; addresses, which most data is, without a call.
+#[inline]
+fn copy(room: &mut [u8], data: &[u8]) {
+    match (<&mut [u8; 4]>::try_from(&mut *room), <&[u8; 4]>::try_from(data)) {
+        (Ok(room), Ok(address)) => *room = *address,
+        _ => room.copy_from_slice(data),
+    }
+}

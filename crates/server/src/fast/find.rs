@@ -1,0 +1,148 @@
+//! From a name in a zone to what it has: one probe where it exists, else the closest encloser and
+//! its wildcard (RFC 4592).
+//!
+//! `None` leaves the question to the slow path: what lies at or below a zone cut or a DNAME, and
+//! what changed in a way that only the zone itself can tell.
+
+use dns::{PackedNode, Rtype};
+
+use super::build::has_data;
+use super::hash::same_folded;
+use super::index::{Flags, Index, Slot};
+use super::origins::Located;
+use super::question::Labels;
+use crate::zones::Node;
+
+/// The longest key that a name can have, each of its octets escaped.
+const LONGEST_KEY: usize = 512;
+/// A wildcard's label, with a word's room after it.
+const WILDCARD: &[u8] = b"*\0\0\0\0\0\0\0\0";
+
+/// What a name has.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Found<'a> {
+    /// Records in packed form, its own or its wildcard's.
+    Packed(PackedNode<'a>),
+    /// Records as the zone has them.
+    Listed(&'a Node),
+    /// Nothing; it exists because of names below it.
+    Empty,
+    /// It does not exist.
+    Missing,
+}
+
+/// A name to look for, and the message that it is in.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a, 'm> {
+    pub(super) located: Located<'a>,
+    pub(super) name: &'m Labels,
+    pub(super) message: &'m [u8],
+}
+
+impl<'a> Wanted<'a, '_> {
+    /// What the name has, and a number for what that is about: the name or its wildcard.
+    #[inline]
+    pub(super) fn find(&self) -> Option<(Found<'a>, u64)> {
+        let index = self.index()?;
+        match index.find(self.located.hash, |slot| self.fits(index, slot, self.name.count, b"")) {
+            Some(slot) => Some((self.at(index, slot)?, self.located.hash)),
+            None => self.synthesised(index),
+        }
+    }
+
+    #[inline]
+    fn index(&self) -> Option<&'a Index> {
+        self.located.zone.index().filter(|index| index.is_usable())
+    }
+
+    /// What a slot for the name, or for the wildcard that stands for it, leads to.
+    #[inline]
+    fn at(&self, index: &'a Index, slot: Slot) -> Option<Found<'a>> {
+        let flags = slot.flags();
+        if flags.has(Flags::CHANGED | Flags::OCCLUDED | Flags::CUT) {
+            return self.changed(flags);
+        }
+        if flags.has(Flags::EMPTY) {
+            return Some(Found::Empty);
+        }
+        if flags.has(Flags::STEERED) {
+            return index.steered.get(slot.place() as usize).map(|(_, node)| Found::Listed(node));
+        }
+        index.node(slot).map(Found::Packed)
+    }
+
+    /// A name that changed and has data of its own needs no more than that data.
+    #[cold]
+    fn changed(&self, flags: Flags) -> Option<Found<'a>> {
+        if flags.has(Flags::OCCLUDED | Flags::CUT) {
+            return None;
+        }
+        let mut room = [0; LONGEST_KEY];
+        let key = self.key(&mut room)?;
+        let zone = self.located.zone;
+        let node = zone.own_node(key).filter(|node| has_data(zone, node))?;
+        let has_servers = node.sets.iter().any(|set| set.rtype == Rtype::NS);
+        let is_cut = has_servers && self.name.count > self.located.origin;
+        (!is_cut).then_some(Found::Listed(node))
+    }
+
+    /// The name as [`dns::Name::key`] has it.
+    fn key<'r>(&self, room: &'r mut [u8; LONGEST_KEY]) -> Option<&'r [u8]> {
+        let mut length = 0;
+        let mut push = |octet: u8| -> Option<()> {
+            *room.get_mut(length)? = octet;
+            length += 1;
+            Some(())
+        };
+        for labels in 1..=self.name.count {
+            for octet in self.name.label(self.message, labels) {
+                match octet {
+                    0 | 1 => [1, octet + 1].into_iter().try_for_each(&mut push)?,
+                    _ => push(octet.to_ascii_lowercase())?,
+                }
+            }
+            push(0)?;
+        }
+        room.get(..length)
+    }
+
+    /// Goes down from the apex to the closest encloser of a name that does not exist.
+    #[inline]
+    fn synthesised(&self, index: &'a Index) -> Option<(Found<'a>, u64)> {
+        let Located { key, origin, origin_hash, .. } = self.located;
+        let (mut labels, mut hash) = (origin, origin_hash);
+        let mut encloser = index.find(hash, |slot| self.fits(index, slot, labels, b""))?;
+        // That the whole name is not there is known.
+        while labels + 1 < self.name.count {
+            let next = self.name.suffix_hash(key, hash, self.message, labels + 1);
+            let Some(slot) = index.find(next, |slot| self.fits(index, slot, labels + 1, b"")) else { break };
+            (encloser, labels, hash) = (slot, labels + 1, next);
+        }
+        let flags = encloser.flags();
+        if flags.has(Flags::CHANGED | Flags::OCCLUDED | Flags::CUT | Flags::DNAME) {
+            return None;
+        }
+        if !flags.has(Flags::WILDCARD) {
+            return Some((Found::Missing, hash));
+        }
+        let hash = key.child(hash, WILDCARD, 0, 1);
+        let slot = index.find(hash, |slot| self.fits(index, slot, labels, b"*\0"))?;
+        let sure = !slot.flags().has(Flags::CHANGED | Flags::OCCLUDED | Flags::CUT);
+        if sure { Some((self.at(index, slot)?, hash)) } else { None }
+    }
+
+    /// Whether a compiled slot is for the suffix with this many labels, with a tail of a key below.
+    #[inline]
+    fn fits(&self, index: &Index, slot: Slot, labels: u8, tail: &[u8]) -> bool {
+        let Some(mut key) = index.key(slot) else { return labels == self.located.origin };
+        for labels in self.located.origin + 1..=labels {
+            let label = self.name.label(self.message, labels);
+            let Some((of_key, [0, rest @ ..])) = key.split_at_checked(label.len()) else { return false };
+            if !same_folded(label, of_key) {
+                return false;
+            }
+            key = rest;
+        }
+        if slot.flags().has(Flags::EMPTY) { key.starts_with(tail) } else { key == tail }
+    }
+}

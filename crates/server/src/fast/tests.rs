@@ -1,0 +1,95 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+use std::sync::Arc;
+
+use dns::{Name, PackedZone, Rdata, RecordSet, Rtype};
+use rstest::rstest;
+
+use super::*;
+use crate::{Rcode, ZoneUpdate, Zones, respond};
+
+fn origin() -> Name {
+    "e.".parse().unwrap()
+}
+
+fn set(name: &str, rtype: Rtype, data: &str) -> RecordSet {
+    let data = Rdata::parse(rtype, data, &origin()).unwrap();
+    RecordSet::new(name.parse().unwrap(), rtype, 60, vec![data])
+}
+
+/// A zone file with names enough that one change is not worth a new table.
+fn zones(names: usize) -> Zones {
+    let hosts = (0..names).map(|at| set(&format!("host{at}.sub.e."), Rtype::A, "192.0.2.1"));
+    let soa = set("e.", Rtype::SOA, "ns admin 1 2 3 4 5");
+    let base = Arc::new(PackedZone::from_sets(origin(), hosts.chain([soa.clone()])).unwrap());
+    let mut zones = Zones::new();
+    zones.apply(ZoneUpdate::PutZone { origin: origin(), soa, base: Some(base) });
+    zones
+}
+
+fn put(zones: &mut Zones, set: RecordSet) {
+    zones.apply(ZoneUpdate::PutNode { origin: origin(), name: set.name.clone(), sets: vec![set] });
+}
+
+fn query(name: &str) -> Vec<u8> {
+    let name = name.parse::<Name>().unwrap().to_wire();
+    [&[0, 7, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0], &name[..], &[0, 1, 0, 1]].concat()
+}
+
+fn both(zones: &Zones, name: &str) -> (Option<Rcode>, Rcode) {
+    let around = Circumstances::plain(Sight { zones: Some(zones), synced: true });
+    let (mut out, query) = (Vec::new(), query(name));
+    let fast = respond_fast(&query, around, &mut out).map(|reply| reply.rcode);
+    (fast, respond(&query, around, &mut out).unwrap().rcode)
+}
+
+#[rstest]
+#[case("host1.sub.e.", Some(Rcode::NoError))]
+#[case("new.sub.e.", Some(Rcode::NoError))]
+#[case("below.host2.sub.e.", Some(Rcode::NxDomain))]
+#[case("below.new.sub.e.", None)]
+#[case("host3.sub.e.", Some(Rcode::NoError))]
+#[case("gone.e.", Some(Rcode::NxDomain))]
+#[case("gone.sub.e.", Some(Rcode::NxDomain))]
+fn a_table_made_from_an_earlier_version_knows_what_changed_since(
+    #[case] name: &str,
+    #[case] fast: Option<Rcode>,
+) {
+    let mut zones = zones(3000);
+    let version = Arc::clone(zones.zone(&origin()).unwrap());
+    let index = version.compiled();
+    put(&mut zones, set("new.sub.e.", Rtype::A, "192.0.2.2"));
+    put(&mut zones, set("new.host2.sub.e.", Rtype::A, "192.0.2.2"));
+    zones.adopt(&version, index);
+    assert!(zones.compile(0).is_empty(), "two changes are not worth a new table");
+    let (got, slow) = both(&zones, name);
+    assert_eq!(got, fast);
+    assert!(got.is_none_or(|fast| fast == slow));
+}
+
+#[test]
+fn a_table_is_worn_by_a_cut_by_many_changes_and_by_another_zone_file() {
+    let mut zones = zones(3000);
+    assert_eq!(zones.compile(0).len(), 1, "there is no table yet");
+    zones.compile(usize::MAX);
+    zones.apply(ZoneUpdate::RemoveNode { origin: origin(), name: "nothing.e.".parse().unwrap() });
+    zones.compile(usize::MAX);
+    let fresh = zones.clone();
+    put(&mut zones, set("sub.e.", Rtype::NS, "ns.elsewhere."));
+    assert_eq!(zones.compile(0).len(), 1);
+    assert_eq!(both(&zones, "host1.sub.e.").0, None);
+    let mut zones = fresh.clone();
+    // The cut was made in a copy; that its table is worn shows here too.
+    assert_eq!(both(&zones, "host1.sub.e."), (None, Rcode::NoError));
+    zones.apply(ZoneUpdate::PutZone {
+        origin: origin(),
+        soa: set("e.", Rtype::SOA, "ns admin 2 2 3 4 5"),
+        base: None,
+    });
+    assert!(zones.compile(usize::MAX).is_empty());
+    assert_eq!(both(&zones, "host1.sub.e."), (Some(Rcode::NxDomain), Rcode::NxDomain));
+    for at in 0..2000 {
+        put(&mut zones, set(&format!("many{at}.e."), Rtype::A, "192.0.2.3"));
+    }
+    assert_eq!(zones.compile(0).len(), 1);
+    assert_eq!(both(&zones, "many1999.e.").1, Rcode::NoError);
+}

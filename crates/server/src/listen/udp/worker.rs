@@ -1,0 +1,242 @@
+//! One thread: takes what has arrived, answers it, sends the answers.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use smallvec::SmallVec;
+use socket2::Socket;
+
+use super::system::{BATCH, Batch, Queries, prefetch};
+use crate::counters::{Count, Tally};
+use crate::fast::Prepared;
+use crate::listen::{Service, draw, seconds};
+use crate::transfer::Attended;
+use crate::{
+    Circumstances, CookieState, Identity, RateLimit, RateLimiter, Reply, Sight, Transport, Verdict,
+    ViewTable, respond_limited,
+};
+
+/// Long enough that a socket which always fails does not eat a core.
+const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(5);
+/// More datagrams than a socket's buffer holds: whatever is behind them came after the stop.
+const LAST_QUERIES: usize = 1 << 16;
+/// How far records usually reach from where they start: two cache lines.
+const CACHE_LINE: usize = 64;
+
+pub(super) struct Worker {
+    socket: Arc<Socket>,
+    stopping: Arc<AtomicBool>,
+    service: Service,
+    limiter: RateLimiter,
+    tally: Tally,
+    draws: Draws,
+    /// What the slow path writes into.
+    slow: Vec<u8>,
+    start: Instant,
+    /// How many queries are still taken after a stop.
+    left: usize,
+}
+
+/// What is the same for all queries of a batch.
+#[derive(Clone, Copy)]
+struct Moment<'a> {
+    table: &'a ViewTable,
+    identity: &'a Identity,
+    seconds: u32,
+    milliseconds: u64,
+}
+
+impl Worker {
+    pub(super) fn new(
+        socket: Arc<Socket>,
+        stopping: Arc<AtomicBool>,
+        service: Service,
+        limit: RateLimit,
+    ) -> Worker {
+        Worker {
+            socket,
+            stopping,
+            limiter: RateLimiter::new(limit, draw()),
+            tally: service.counters.tally(),
+            draws: Draws(draw()),
+            slow: Vec::with_capacity(usize::from(u16::MAX)),
+            start: Instant::now(),
+            left: LAST_QUERIES,
+            service,
+        }
+    }
+
+    /// Answers until the stop.
+    pub(super) fn run(mut self, from_any: bool) {
+        let mut batch = Batch::new(from_any);
+        while let Some(count) = self.receive(&mut batch.queries) {
+            self.answer(&mut batch, count);
+            // Whoever has an answer finds it counted.
+            self.tally.publish();
+            let failed = batch.responses.send(&self.socket);
+            self.tally.add(Count::Dropped, failed);
+        }
+        self.tally.publish();
+    }
+
+    /// The next batch; none after the stop, once nothing is left.
+    fn receive(&mut self, queries: &mut Queries) -> Option<usize> {
+        while self.left > 0 {
+            let stopping = self.stopping.load(Ordering::Acquire);
+            match queries.receive(&self.socket, !stopping) {
+                Ok(count) => {
+                    self.left = if stopping { self.left.saturating_sub(count) } else { LAST_QUERIES };
+                    return Some(count);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) if stopping => return None,
+                Err(error) => {
+                    tracing::debug!(%error, "receiving failed");
+                    std::thread::sleep(PAUSE_AFTER_ERROR);
+                }
+            }
+        }
+        None
+    }
+
+    /// Takes the whole batch through one step after the other: what a step will read is being
+    /// fetched while the others of the batch are at the step before.
+    fn answer(&mut self, batch: &mut Batch, count: usize) {
+        let (views, identity) = (self.service.views.clone(), Arc::clone(&self.service.identity));
+        let table = views.load();
+        let sights = table.sights(self.service.endpoint);
+        let milliseconds = self.start.elapsed().as_millis() as u64;
+        let moment = Moment { table: &table, identity: &identity, seconds: seconds(), milliseconds };
+        let Batch { queries, responses } = batch;
+        let mut prepared: SmallVec<[Option<Prepared<'_, '_>>; BATCH]> = SmallVec::new();
+        for at in 0..count {
+            let (buffer, length) = queries.query(at);
+            let origins = queries.client(at).and_then(|client| sights.of(client.ip()).fast());
+            let one = origins.and_then(|origins| Prepared::new(origins, buffer, length));
+            one.as_ref().and_then(Prepared::first_slot).inspect(|slot| prefetch(*slot));
+            prepared.push(one);
+        }
+        for octets in prepared.iter().flatten().filter_map(Prepared::first_record) {
+            prefetch(octets);
+            octets.get(CACHE_LINE).inspect(|octet| prefetch(*octet));
+        }
+        for (at, prepared) in prepared.iter().enumerate() {
+            let Some(client) = queries.client(at) else { continue };
+            let (buffer, length) = queries.query(at);
+            let query = Received { buffer, length, client, prepared: prepared.as_ref() };
+            let sight = sights.of(client.ip());
+            match self.answer_one(&query, sight, moment, responses.room(at)) {
+                Some(length) => responses.queue(queries, at, length),
+                None => self.tally.add(Count::Dropped, 1),
+            }
+        }
+    }
+
+    /// Answers one query into `out`; gives the length, or nothing where nothing is sent.
+    #[inline]
+    fn answer_one(
+        &mut self,
+        query: &Received<'_, '_>,
+        sight: Sight<'_>,
+        moment: Moment<'_>,
+        out: &mut [u8],
+    ) -> Option<usize> {
+        self.tally.add(Count::UdpQuery, 1);
+        // Nothing can be sent to port 0, and the kernel would drop what comes after it too.
+        if query.client.port() == 0 {
+            return None;
+        }
+        let around = Circumstances {
+            sight,
+            client: query.client.ip(),
+            transport: Transport::Udp,
+            identity: moment.identity,
+            keepalive: self.service.keepalive,
+            now: moment.seconds,
+            draw: self.draws.next(),
+        };
+        let (length, reply) = match query.prepared.and_then(|one| one.answer(query.buffer, &around, out)) {
+            Some(answered) => {
+                self.tally.add(Count::Fast, 1);
+                answered
+            }
+            None => {
+                let attended = self.service.attend_with(moment.table, query.octets(), around, &mut self.slow);
+                // Datagrams carry no streams.
+                let Attended::Replied(reply) = attended else { return None };
+                (self.copy(out)?, reply)
+            }
+        };
+        self.limited(query, around, moment, length, reply, out)
+    }
+
+    /// What is sent of a response in the end.
+    #[inline]
+    fn limited(
+        &mut self,
+        query: &Received<'_, '_>,
+        around: Circumstances<'_>,
+        moment: Moment<'_>,
+        length: usize,
+        reply: Reply,
+        out: &mut [u8],
+    ) -> Option<usize> {
+        let verdict = match reply.cookie {
+            CookieState::Good => Verdict::Send,
+            _ => self.limiter.judge(around.client, reply.kind, reply.subject, moment.milliseconds),
+        };
+        match verdict {
+            Verdict::Send => {
+                self.tally.sent(reply);
+                Some(length)
+            }
+            Verdict::Slip => {
+                let reply = respond_limited(query.octets(), around, &mut self.slow)?;
+                self.tally.add(Count::Slipped, 1);
+                self.tally.sent(reply);
+                self.copy(out)
+            }
+            Verdict::Drop => {
+                self.tally.add(Count::RateLimited, 1);
+                None
+            }
+        }
+    }
+
+    /// Copies what the slow path wrote.
+    fn copy(&self, out: &mut [u8]) -> Option<usize> {
+        out.get_mut(..self.slow.len())?.copy_from_slice(&self.slow);
+        Some(self.slow.len())
+    }
+}
+
+/// A query as it arrived.
+struct Received<'b, 'p> {
+    buffer: &'b [u8],
+    length: usize,
+    client: SocketAddr,
+    prepared: Option<&'p Prepared<'p, 'p>>,
+}
+
+impl Received<'_, '_> {
+    fn octets(&self) -> &[u8] {
+        self.buffer.get(..self.length).unwrap_or_default()
+    }
+}
+
+/// Numbers drawn one after the other; not for secrets.
+struct Draws(u64);
+
+impl Draws {
+    /// SplitMix64: a counter, well stirred.
+    #[inline]
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let stirred = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let stirred = (stirred ^ stirred >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        stirred ^ stirred >> 31
+    }
+}

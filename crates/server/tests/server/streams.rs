@@ -1,0 +1,189 @@
+//! Connections that are hostile, slow, many or encrypted.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::pki_types::{PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use server::{
+    ALPN, CookieKeys, Identity, Limits, Options, ServeHandle, Views, bind, bind_tls, serve_tls, serve_with,
+};
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::client::{Ask, show};
+use crate::live::{ENDPOINT, PATIENCE, closes, framed, loopback, query, receive_tcp, send_tcp, start, views};
+
+const TEXT: &str = "www 60 A 192.0.2.1";
+
+/// A connection from a loopback address of its own.
+async fn connect(server: SocketAddr, from: [u8; 4]) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((IpAddr::from(from), 0).into()).unwrap();
+    socket.connect(server).await.unwrap()
+}
+
+async fn is_answered(stream: &mut TcpStream) -> bool {
+    send_tcp(stream, &query("www.e.")).await;
+    show(&receive_tcp(stream).await)[0] == "NOERROR aa"
+}
+
+#[tokio::test]
+async fn where_all_places_are_taken_the_one_that_idles_longest_gives_way() {
+    let handle = start(&views(TEXT), Limits { connections: 2, ..Limits::default() }).await;
+    let mut first = connect(handle.local_addr(), [127, 0, 0, 1]).await;
+    assert!(is_answered(&mut first).await);
+    let mut second = connect(handle.local_addr(), [127, 0, 1, 1]).await;
+    assert!(is_answered(&mut second).await);
+    assert!(is_answered(&mut first).await);
+    let mut third = connect(handle.local_addr(), [127, 0, 2, 1]).await;
+    assert!(is_answered(&mut third).await);
+    assert!(closes(&mut second).await, "the first had asked since");
+    assert!(is_answered(&mut first).await);
+    assert_eq!(handle.counters().snapshot().refused_connections, 0);
+}
+
+#[tokio::test]
+async fn where_all_are_busy_a_new_one_is_closed_at_once_and_counted() {
+    let limits = Limits { connections: 1, slow_reader: Duration::from_secs(60), ..Limits::default() };
+    let handle = start(&views(&large()), limits).await;
+    let mut slow = connect(handle.local_addr(), [127, 0, 0, 1]).await;
+    // It asks for more than all buffers on the way hold, and reads nothing.
+    let flood = async { while slow.write_all(&framed(&query("big.e."))).await.is_ok() {} };
+    assert!(timeout(Duration::from_millis(500), flood).await.is_err());
+    let mut refused = connect(handle.local_addr(), [127, 0, 1, 1]).await;
+    assert!(closes(&mut refused).await);
+    assert_eq!(handle.counters().snapshot().refused_connections, 1);
+}
+
+#[tokio::test]
+async fn one_network_cannot_take_all_places() {
+    let limits = Limits { connections: 8, connections_per_network: 2, ..Limits::default() };
+    let handle = start(&views(TEXT), limits).await;
+    let mut other = connect(handle.local_addr(), [127, 1, 0, 1]).await;
+    assert!(is_answered(&mut other).await);
+    let mut many = Vec::new();
+    for host in 1..=6 {
+        let mut one = connect(handle.local_addr(), [127, 0, 0, host]).await;
+        assert!(is_answered(&mut one).await);
+        many.push(one);
+    }
+    for gone in &mut many[..4] {
+        assert!(closes(gone).await);
+    }
+    assert!(is_answered(&mut many[5]).await && is_answered(&mut many[4]).await);
+    assert!(is_answered(&mut other).await);
+}
+
+#[tokio::test]
+async fn a_query_that_trickles_is_cut_off_though_it_never_pauses() {
+    let limits = Limits { idle: Duration::from_millis(300), ..Limits::default() };
+    let handle = start(&views(TEXT), limits).await;
+    let mut slow = connect(handle.local_addr(), [127, 0, 0, 1]).await;
+    let trickle = async {
+        // One octet at a time, and none is the last.
+        slow.write_all(&[0xff, 0xff]).await.unwrap();
+        while slow.write_all(&[0]).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, trickle).await.expect("the connection is closed");
+    let mut next = connect(handle.local_addr(), [127, 0, 0, 1]).await;
+    assert!(is_answered(&mut next).await);
+}
+
+#[tokio::test]
+async fn a_client_that_says_no_more_gets_all_that_it_asked_for() {
+    let handle = start(&views(&large()), Limits::default()).await;
+    let mut stream = connect(handle.local_addr(), [127, 0, 0, 1]).await;
+    stream.write_all(&framed(&query("big.e.")).repeat(20)).await.unwrap();
+    stream.shutdown().await.unwrap();
+    for _ in 0..20 {
+        assert_eq!(show(&receive_tcp(&mut stream).await).len(), 1501);
+    }
+    assert!(closes(&mut stream).await);
+}
+
+fn large() -> String {
+    (0..1500).map(|at| format!("big 60 A 192.0.{}.{}\n", at / 250, at % 250)).collect()
+}
+
+#[tokio::test]
+async fn cookies_and_the_idle_time_are_told_over_tcp() {
+    let identity =
+        Identity { nsid: Some((*b"weu-1").into()), cookies: Some(CookieKeys::new([7; 16], vec![])) };
+    let options = Options { identity: Arc::new(identity), ..Options::default() };
+    let handle = serve_with(options, bind(loopback()).await.unwrap(), ENDPOINT, views(TEXT));
+    let mut stream = connect(handle.local_addr(), [127, 0, 0, 1]).await;
+    let ask = Ask::new("www.e.", "A").with("option=10:0102030405060708").with("option=11:").with("option=3:");
+    send_tcp(&mut stream, &ask.octets()).await;
+    let lines = show(&receive_tcp(&mut stream).await);
+    assert_eq!(lines[3], "nsid weu-1");
+    assert!(lines[4].starts_with("cookie 010203040506070801000000"), "{lines:?}");
+    assert_eq!(lines[5], "keepalive 0064");
+}
+
+/// A server over TLS, and what a client needs to trust it.
+async fn start_tls(views: &Views, limits: Limits) -> (ServeHandle, TlsConnector) {
+    let signed = rcgen::generate_simple_self_signed(vec!["ns.example".to_owned()]).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let key = PrivateKeyDer::try_from(signed.signing_key.serialize_der()).unwrap();
+    let mut ours = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![signed.cert.der().clone()], key)
+        .unwrap();
+    ours.alpn_protocols = vec![ALPN.to_vec()];
+    let mut roots = RootCertStore::empty();
+    roots.add(signed.cert.der().clone()).unwrap();
+    let mut theirs = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    theirs.alpn_protocols = vec![ALPN.to_vec()];
+    let options = Options { limits, ..Options::default() };
+    let bound = bind_tls(loopback()).await.unwrap();
+    let handle = serve_tls(&options, Arc::new(ours), bound, ENDPOINT, views.clone());
+    (handle, TlsConnector::from(Arc::new(theirs)))
+}
+
+async fn connect_tls(server: SocketAddr, connector: &TlsConnector) -> TlsStream<TcpStream> {
+    let stream = TcpStream::connect(server).await.unwrap();
+    connector.connect(ServerName::try_from("ns.example").unwrap(), stream).await.unwrap()
+}
+
+#[tokio::test]
+async fn tls_carries_many_queries_and_hides_their_length() {
+    let (handle, connector) = start_tls(&views(TEXT), Limits::default()).await;
+    let mut stream = connect_tls(handle.local_addr(), &connector).await;
+    assert_eq!(stream.get_ref().1.alpn_protocol(), Some(ALPN));
+    let padded = Ask::new("www.e.", "A").with("option=12:00").octets();
+    stream.write_all(&framed(&padded).repeat(3)).await.unwrap();
+    for _ in 0..3 {
+        let response = receive_tcp(&mut stream).await;
+        assert_eq!(show(&response)[1], "answer www.e. 60 A 192.0.2.1");
+        assert_eq!(response.len(), 468);
+    }
+    timeout(PATIENCE, handle.stop()).await.expect("nothing holds the stop up");
+    assert!(closes(&mut stream).await);
+}
+
+#[tokio::test]
+async fn whoever_does_not_finish_the_handshake_is_cut_off() {
+    let limits = Limits { idle: Duration::from_millis(100), ..Limits::default() };
+    let (handle, connector) = start_tls(&views(TEXT), limits).await;
+    let mut silent = TcpStream::connect(handle.local_addr()).await.unwrap();
+    assert!(closes(&mut silent).await);
+    let mut plain = TcpStream::connect(handle.local_addr()).await.unwrap();
+    send_tcp(&mut plain, &query("www.e.")).await;
+    timeout(PATIENCE, async { while !closes(&mut plain).await {} }).await.expect("an end in time");
+    let mut good = connect_tls(handle.local_addr(), &connector).await;
+    good.write_all(&framed(&query("www.e."))).await.unwrap();
+    assert_eq!(show(&receive_tcp(&mut good).await)[0], "NOERROR aa");
+}
