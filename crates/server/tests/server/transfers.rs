@@ -402,7 +402,10 @@ fn a_signature_that_does_not_hold_is_told_why() {
         let transaction = ClientTransaction::request(key, &mut query, at(time)).unwrap();
         let answers = primary.send(&query.finish(), "192.0.2.9", Transport::Tcp);
         assert_eq!(show(&answers[0])[0], "NotAuth");
-        format!("{:?}", transaction.answer(&mut Octets::from_octets(answers[0].clone()).unwrap(), at(time)).unwrap_err())
+        format!(
+            "{:?}",
+            transaction.answer(&mut Octets::from_octets(answers[0].clone()).unwrap(), at(time)).unwrap_err()
+        )
     };
     let stranger = their_key("stranger.", Algorithm::Sha256, SECRET);
     assert_eq!(answer(&stranger, NOW), "ServerBadKey");
