@@ -142,12 +142,11 @@ impl OptRecord {
     }
 
     /// The option of RFC 7871 as it came, with how many bits the answer depends on. An answer to
-    /// nobody in particular is for all who say nothing about themselves. Of an address of no family
-    /// nothing is repeated, because clients do not read that, and silence means the same.
+    /// nobody in particular is for all who say nothing about themselves.
     fn client_subnet(&mut self, subnet: &ClientSubnet<'_>, scope: u8) {
         let scope = if subnet.source_prefix == 0 { 0 } else { scope };
-        if let [0, family @ (1 | 2), source, _, address @ ..] = subnet.octets {
-            self.option(CLIENT_SUBNET, &[&[0, *family, *source, scope], address]);
+        if let [family_high, family, source, _, address @ ..] = subnet.octets {
+            self.option(CLIENT_SUBNET, &[&[*family_high, *family, *source, scope], address]);
         }
     }
 
