@@ -32,6 +32,7 @@ use dns::Name;
 use jiff::Timestamp;
 use planner::{Change, Delta, Planner, ViewInfo};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use server::dnssec::signed_sets;
 use server::steering::Health;
 use server::{Endpoint, EndpointId, Views, Zones};
 
@@ -212,6 +213,18 @@ impl Instance {
                     table.views.entry(view).and_modify(|zones| zones.set_geo(geo));
                 }
             });
+        })
+    }
+
+    /// A zone as it is served now in a view, else in the first that has it, in master-file form.
+    pub fn export(&self, origin: &Name, view: Option<&str>) -> Option<String> {
+        let table = self.views.load();
+        let mut views = table.views.iter().filter(|(name, _)| view.is_none_or(|view| view == *name));
+        let zone = views.find_map(|(_, zones)| zones.zone(origin))?;
+        zone.soa()?;
+        Some(match signed_sets(zone, now() as u32) {
+            Some(sets) => dns::write_zone(origin, sets),
+            None => dns::write_zone(origin, zone.present_sets()),
         })
     }
 
