@@ -42,6 +42,7 @@ use sign::signatures;
 pub(crate) use sign::{Subject, WINDOW_SKEW};
 pub use stored::StoredKeysError;
 pub use whole_zone::signed_sets;
+pub(crate) use whole_zone::signed_sets_at;
 
 /// How long resolvers may keep the keys of a zone, in seconds.
 pub const DNSKEY_TTL: u32 = 3600;

@@ -55,7 +55,9 @@ pub(super) async fn record_sets(
 pub(super) async fn notes(State(instance): Shared) -> Json<Value> {
     let problems: Vec<Value> = instance.facts().problems.iter().map(problem).collect();
     let objects = block_in_place(|| object_notes(&instance.planner()));
-    Json(json!({ "objects": objects, "sources": problems, "geo": instance.geos.problems(), "dnssec": instance.signings.problems() }))
+    Json(
+        json!({ "objects": objects, "sources": problems, "geo": instance.geos.problems(), "dnssec": instance.signings.problems() }),
+    )
 }
 
 fn object_notes(planner: &Planner) -> Vec<Value> {
@@ -115,10 +117,7 @@ pub(super) struct ZoneQuery {
 }
 
 /// A zone as it is served, in master-file form; a signed one with all its signatures and an NSEC chain.
-pub(super) async fn zone(
-    State(instance): Shared,
-    Query(query): Query<ZoneQuery>,
-) -> Result<String, Refusal> {
+pub(super) async fn zone(State(instance): Shared, Query(query): Query<ZoneQuery>) -> Result<String, Refusal> {
     let name = Name::parse(&query.name).map_err(bad_request)?;
     let text = block_in_place(|| instance.export(&name, query.view.as_deref()));
     text.ok_or_else(|| (StatusCode::NOT_FOUND, format!("{name} is not served in that view\n")))

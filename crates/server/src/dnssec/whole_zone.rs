@@ -22,6 +22,15 @@ pub fn signed_sets(zone: &Zone, now: u32) -> Option<impl Iterator<Item = RecordS
     Some(soa.chain(named).chain(hidden))
 }
 
+/// What a signed zone has at one name of its chain, as [`signed_sets`] has it; at the apex the SOA
+/// too. For those who go through the chain step by step. Nothing where the zone is not signed.
+pub(crate) fn signed_sets_at(zone: &Zone, name: &Name, now: u32) -> Vec<RecordSet> {
+    let Some(signing) = zone.signing() else { return Vec::new() };
+    let whole = Whole { zone, signing, now };
+    let soa = zone.soa().filter(|soa| soa.name == *name).cloned();
+    soa.into_iter().flat_map(|soa| whole.signed(soa)).chain(whole.name(name)).collect()
+}
+
 #[derive(Clone, Copy)]
 struct Whole<'a> {
     zone: &'a Zone,

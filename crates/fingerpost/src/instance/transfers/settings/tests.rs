@@ -15,7 +15,10 @@ impl Secrets for Known {
     fn secret<'a>(&'a self, name: &'a SecretName, _: &'a str) -> BoxFuture<'a, Result<Secret, Missing>> {
         let found = match name.name.as_str() {
             "there" => {
-                let data = BTreeMap::from([("secret".to_owned(), b"AAECAwQF\n".to_vec()), ("odd".to_owned(), b"%".to_vec())]);
+                let data = BTreeMap::from([
+                    ("secret".to_owned(), b"AAECAwQF\n".to_vec()),
+                    ("odd".to_owned(), b"%".to_vec()),
+                ]);
                 Ok(Secret { allows: None, data })
             }
             "away" => Err(Missing::Unknown("nobody answers".to_owned())),
@@ -48,7 +51,9 @@ async fn gather(transfer: Transfer, known: Option<&Gathered>) -> Gathered {
 
 #[tokio::test]
 async fn a_class_without_any_of_its_keys_is_closed_and_not_open_to_all() {
-    for keys in [&[("missing", "secret")][..], &[("there", "odd")], &[("there", "none")], &[("away", "secret")]] {
+    for keys in
+        [&[("missing", "secret")][..], &[("there", "odd")], &[("there", "none")], &[("away", "secret")]]
+    {
         assert!(gather(transfer(keys), None).await.settings.is_none(), "{keys:?}");
     }
     let open = gather(transfer(&[]), None).await.settings.unwrap();
