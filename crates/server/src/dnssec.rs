@@ -41,8 +41,8 @@ pub use sign::WINDOW;
 use sign::signatures;
 pub(crate) use sign::{Subject, WINDOW_SKEW};
 pub use stored::StoredKeysError;
-pub(crate) use whole_zone::signed_content;
 pub use whole_zone::signed_sets;
+pub(crate) use whole_zone::signed_sets_at;
 
 /// How long resolvers may keep the keys of a zone, in seconds.
 pub const DNSKEY_TTL: u32 = 3600;

@@ -16,7 +16,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use dns::{Name, RecordSet, Rtype};
+use dns::{Name, Rtype};
 
 use crate::{
     Circumstances, EndpointId, Network, Rcode, Reply, ResponseKind, Transport, ViewTable, Zone, Zones,
@@ -223,7 +223,12 @@ impl<'a> Visit<'a> {
             _ if is_datagram => return Err(Refusal::Datagram),
             _ => None,
         };
-        let offer = self.door.archive.offer(self.view, &zone, serial);
+        let archive = self.door.archive;
+        if is_datagram {
+            // Whoever answers datagrams waits for nothing; over TCP the client learns the rest.
+            return Ok(archive.offer_at_once(self.view, &zone, serial).unwrap_or(Offer::Later(zone)));
+        }
+        let offer = archive.offer(self.view, &zone, serial);
         offer.ok_or_else(|| Refusal::Unavailable("its content is not known".to_owned()))
     }
 
@@ -257,38 +262,40 @@ impl<'a> Visit<'a> {
     }
 
     fn give(&self, offer: Offer, signer: Option<Signer>, out: &mut Vec<u8>) -> Attended {
-        let (event, soa, sets) = self.records(offer);
+        if self.around.transport == Transport::Udp {
+            return self.give_datagram(offer, signer, out);
+        }
+        let (event, sets) = self.records(offer);
         self.door.archive.count(event);
-        if self.around.transport != Transport::Udp {
-            return Attended::Streaming(Stream::new(self.request, sets, signer));
+        Attended::Streaming(Stream::new(self.request, sets, signer))
+    }
+
+    /// All in one datagram, or the SOA alone: the client then comes again over TCP (RFC 1995
+    /// section 2).
+    fn give_datagram(&self, offer: Offer, signer: Option<Signer>, out: &mut Vec<u8>) -> Attended {
+        let soa = offer.version().soa().cloned();
+        let (event, sets) = self.records(offer);
+        let write = |sets, signer, out: &mut Vec<u8>| {
+            Stream::new(self.request, sets, signer).fit(self.datagram(), self.door.now, out)
+        };
+        if write(sets, signer.clone(), out) {
+            self.door.archive.count(event);
+            return replied(Rcode::NoError);
         }
-        let mut fits =
-            Stream::new(self.request, sets, signer.clone()).fit(self.datagram(), self.door.now, out);
-        if !fits {
-            // The client then comes again over TCP (RFC 1995 section 2).
-            let alone = soa.into_iter();
-            fits = Stream::new(self.request, alone, signer).fit(self.datagram(), self.door.now, out);
-        }
+        let fits = write(Box::new(soa.into_iter()), signer, out);
         if fits { replied(Rcode::NoError) } else { Attended::Silent }
     }
 
-    /// What is sent, the SOA that begins it, and what that is counted as.
-    fn records(&self, offer: Offer) -> (TransferEvent, Option<RecordSet>, Sets) {
-        let is_axfr = self.request.question.rtype == Rtype::AXFR;
+    /// What is sent, and what that is counted as.
+    fn records(&self, offer: Offer) -> (TransferEvent, Sets) {
+        let (is_axfr, now) = (self.request.question.rtype == Rtype::AXFR, self.around.now);
         match offer {
-            Offer::UpToDate(zone) => {
-                let soa = zone.soa().cloned();
-                (TransferEvent::UpToDate, soa.clone(), Box::new(soa.into_iter()))
+            Offer::UpToDate(zone) | Offer::Later(zone) => {
+                (TransferEvent::UpToDate, Box::new(zone.soa().cloned().into_iter()))
             }
-            Offer::Steps(zone, steps) => {
-                (TransferEvent::Steps, zone.soa().cloned(), Box::new(incremental(&zone, steps)))
-            }
-            Offer::Whole(zone) if is_axfr => {
-                (TransferEvent::Whole, zone.soa().cloned(), whole(zone, self.door.now))
-            }
-            Offer::Whole(zone) => {
-                (TransferEvent::WholeInsteadOfSteps, zone.soa().cloned(), whole(zone, self.door.now))
-            }
+            Offer::Steps(zone, steps) => (TransferEvent::Steps, Box::new(incremental(&zone, steps))),
+            Offer::Whole(zone) if is_axfr => (TransferEvent::Whole, whole(zone, now)),
+            Offer::Whole(zone) => (TransferEvent::WholeInsteadOfSteps, whole(zone, now)),
         }
     }
 }

@@ -112,9 +112,9 @@ impl Keeping {
             return;
         }
         self.set().await;
+        self.catalog();
         let table = Arc::clone(&self.means.instance.views.load());
         self.keep(&table).await;
-        self.catalog(&table);
         for (view, settings) in &table.transfers {
             let zones = settled(&table, view).chain(self.catalog_zones(view)).collect();
             let (from, views) = (self.address(&table, view), &self.means.instance.views);
@@ -175,11 +175,11 @@ impl Keeping {
             let archive = instance.views.archive();
             for view in table.transfers.keys() {
                 let old = before.get(view).into_iter().flat_map(all);
-                for zone in old.chain(settled(&table, view)) {
+                let catalog = table.catalogs.get(view);
+                for zone in old.chain(settled(&table, view)).chain(catalog.into_iter().flat_map(all)) {
                     archive.keep(view, &zone);
                 }
-                let catalogs = table.catalogs.get(view);
-                let zones = table.views.get(view).into_iter().chain(catalogs);
+                let zones = table.views.get(view).into_iter().chain(catalog);
                 let there: BTreeSet<&Name> = zones.flat_map(Zones::origins).collect();
                 archive.retain(view, |origin| there.contains(origin));
             }
@@ -190,13 +190,14 @@ impl Keeping {
     }
 
     /// Brings the catalogs up to date.
-    fn catalog(&mut self, table: &ViewTable) {
+    fn catalog(&mut self) {
+        let table = Arc::clone(&self.means.instance.views.load());
         let now = u32::try_from(seconds()).unwrap_or(u32::MAX);
         let mut changed = self.catalogs.len();
         self.catalogs.retain(|view, _| table.transfers.contains_key(view));
         changed -= self.catalogs.len();
         for view in table.transfers.keys() {
-            let members: BTreeSet<Name> = settled(table, view).map(|zone| zone.origin().clone()).collect();
+            let members: BTreeSet<Name> = settled(&table, view).map(|zone| zone.origin().clone()).collect();
             let is_new = match self.catalogs.get_mut(view) {
                 Some(catalog) => catalog.update(members, now),
                 None => {

@@ -69,6 +69,16 @@ pub(super) enum Offer {
     Steps(Arc<Zone>, Vec<Arc<Step>>),
     /// Everything.
     Whole(Arc<Zone>),
+    /// What it is has not been worked out yet.
+    Later(Arc<Zone>),
+}
+
+impl Offer {
+    pub(super) fn version(&self) -> &Zone {
+        match self {
+            Offer::UpToDate(zone) | Offer::Steps(zone, _) | Offer::Whole(zone) | Offer::Later(zone) => zone,
+        }
+    }
 }
 
 impl Archive {
@@ -99,24 +109,20 @@ impl Archive {
         locked(&self.histories).retain(|view, _| is_there(view));
     }
 
+    /// Like [`Archive::offer`] for those who must not wait: none while the history is not up to date.
+    pub(super) fn offer_at_once(&self, view: &str, zone: &Arc<Zone>, serial: Option<u32>) -> Option<Offer> {
+        let kept = self.kept(view, zone.origin());
+        let history = kept.try_lock().ok()?;
+        history.as_ref().filter(|history| history.is_of(zone)).map(|history| offered(history, serial))
+    }
+
     /// What a client gets that has a serial, or nothing. Brings the history up to date first: whoever
     /// was told a serial must find it here.
     pub(super) fn offer(&self, view: &str, zone: &Arc<Zone>, serial: Option<u32>) -> Option<Offer> {
         self.keep(view, zone);
         let kept = self.kept(view, zone.origin());
         let history = locked(&kept);
-        let history = history.as_ref()?;
-        let version = Arc::clone(history.version());
-        Some(match serial {
-            Some(serial) if !is_later(history.serial(), serial) => Offer::UpToDate(version),
-            // Steps know nothing of signatures, which follow the time as well as the content.
-            Some(_) if version.signing().is_some() => Offer::Whole(version),
-            Some(serial) => match history.since(serial) {
-                Some(steps) => Offer::Steps(version, steps),
-                None => Offer::Whole(version),
-            },
-            None => Offer::Whole(version),
-        })
+        history.as_ref().map(|history| offered(history, serial))
     }
 
     fn kept(&self, view: &str, origin: &Name) -> Kept {
@@ -134,6 +140,19 @@ impl Archive {
     pub fn counts(&self) -> BTreeMap<TransferEvent, u64> {
         let count = |event: TransferEvent| self.counts[event as usize].load(Ordering::Relaxed);
         TransferEvent::ALL.into_iter().map(|event| (event, count(event))).collect()
+    }
+}
+
+fn offered(history: &History, serial: Option<u32>) -> Offer {
+    let version = Arc::clone(history.version());
+    match serial {
+        Some(serial) if !is_later(history.serial(), serial) => Offer::UpToDate(version),
+        Some(serial) => match history.since(serial) {
+            // Signatures move without a serial, so a signed zone is always sent whole.
+            Some(steps) if version.signing().is_none() => Offer::Steps(version, steps),
+            _ => Offer::Whole(version),
+        },
+        None => Offer::Whole(version),
     }
 }
 

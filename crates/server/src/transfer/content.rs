@@ -5,9 +5,21 @@ use std::sync::Arc;
 use dns::{Name, RecordSet};
 
 use crate::Zone;
+use crate::dnssec::signed_sets_at;
 
 /// How many names are read at once: enough that finding the place again costs nothing.
 const BATCH: usize = 256;
+
+/// All record sets of a signed zone with their signatures and a chain of NSEC records, the SOA
+/// first, then what its cuts and DNAMEs hide. A signature is made when it is its turn.
+pub(super) fn signed_content(zone: Arc<Zone>, now: u32) -> impl Iterator<Item = RecordSet> + Send {
+    let (chain, all) = (Arc::clone(&zone), Arc::clone(&zone));
+    let next = move |name: &Name| Some(chain.name_after(name)).filter(|next| next != chain.origin());
+    let names = std::iter::successors(Some(zone.origin().clone()), next);
+    let signing = Arc::clone(&zone);
+    let signed = names.flat_map(move |name| signed_sets_at(&signing, &name, now));
+    signed.chain(content(all).filter(move |set| zone.is_hidden(&set.name)))
+}
 
 /// All record sets of a zone but its SOA, in canonical order; data that a zone cut occludes too.
 ///

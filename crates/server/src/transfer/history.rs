@@ -47,6 +47,11 @@ impl History {
         &self.version
     }
 
+    /// Whether this is what the zone has come to.
+    pub(super) fn is_of(&self, zone: &Arc<Zone>) -> bool {
+        Arc::ptr_eq(&self.source, zone)
+    }
+
     pub(super) fn serial(&self) -> u32 {
         self.serial
     }

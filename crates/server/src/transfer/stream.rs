@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use dns::RecordSet;
 
-use super::content::content;
+use super::content::{content, signed_content};
 use super::page::Page;
 use super::request::Request;
 use super::step::Step;
 use super::tsig::Signer;
 use crate::Zone;
-use crate::dnssec::signed_content;
 
 /// How long messages get: up to here a pointer reaches, so names stay compressed.
 const LENGTH: usize = 16 << 10;
@@ -49,15 +48,13 @@ impl fmt::Debug for Stream {
     }
 }
 
-/// The SOA, everything else, and the SOA again (RFC 5936 section 2.2); of a signed zone with all its
-/// signatures.
-pub(super) fn whole(zone: Arc<Zone>, now: u64) -> Sets {
+/// The SOA, everything else, and the SOA again (RFC 5936 section 2.2).
+pub(super) fn whole(zone: Arc<Zone>, now: u32) -> Sets {
     let soa = zone.soa().cloned();
-    let content: Sets = match zone.signing() {
-        Some(_) => Box::new(signed_content(zone, now as u32)),
-        None => Box::new(content(zone)),
-    };
-    Box::new(soa.clone().into_iter().chain(content).chain(soa))
+    match zone.signing() {
+        Some(_) => Box::new(signed_content(zone, now).chain(soa)),
+        None => Box::new(soa.clone().into_iter().chain(content(zone)).chain(soa)),
+    }
 }
 
 /// The newest SOA, every step, and the newest SOA again (RFC 1995 section 4).
@@ -71,11 +68,7 @@ pub(super) fn incremental(
 }
 
 impl Stream {
-    pub(super) fn new(
-        request: &Request<'_>,
-        sets: impl Iterator<Item = RecordSet> + Send + 'static,
-        signer: Option<Signer>,
-    ) -> Stream {
+    pub(super) fn new(request: &Request<'_>, sets: Sets, signer: Option<Signer>) -> Stream {
         let [id_high, id_low, flags, _] = request.head;
         Stream {
             head: [id_high, id_low, QR_AND_AA | flags & RD, 0],
@@ -83,7 +76,7 @@ impl Stream {
             zone: request.question.name.to_wire(),
             with_edns: request.size.is_some(),
             is_first: true,
-            sets: Box::new(sets),
+            sets,
             current: None,
             signer,
         }
