@@ -25,10 +25,11 @@ fn zone(last: &str) -> Result<String> {
     Ok(text)
 }
 
+/// Over the file, since what says its age is older than a file, which does not.
 fn record(address: &str) -> String {
     format!(
         "{{apiVersion: dns.homelab.mortenolsen.pro/v1alpha1, kind: DNSRecord, \
-         metadata: {{name: over, namespace: default}}, spec: {{domain: example.org, subdomain: host-7, type: A, \
+         metadata: {{name: over, namespace: default, creationTimestamp: \"2020-01-01T00:00:00Z\"}}, spec: {{domain: example.org, subdomain: host-7, type: A, \
          values: [{address}], dnsClassRef: {{name: main}}}}}}\n"
     )
 }
