@@ -1,7 +1,7 @@
 //! Our server beside its peers, under load: `cargo xtask bench server`.
 //!
 //! ```text
-//!  core 0: the load ──slices in rotation──► core 1: floor, ours, gdnsd, Knot, NSD, PowerDNS, BIND
+//!  core 1: the load ──slices in rotation──► core 0: floor, ours, gdnsd, Knot, NSD, PowerDNS, BIND
 //! ```
 //!
 //! All servers are up at once on addresses of their own, with the same zones. The floor and our own server
