@@ -17,6 +17,7 @@ mod hash;
 mod index;
 mod origins;
 mod question;
+mod signed;
 mod soa;
 #[cfg(test)]
 mod tests;

@@ -23,6 +23,7 @@ const QR_AND_OPCODE: u8 = 0xf8;
 const ONE_QUESTION: [u8; 6] = [0, 1, 0, 0, 0, 0];
 const CLASS_IN: [u8; 2] = [0, 1];
 const DO: u8 = 0x80;
+const CO: u8 = 0x40;
 
 /// A query of the common form.
 #[derive(Clone, Copy, Debug)]
@@ -146,5 +147,6 @@ fn read_edns(record: &[u8]) -> Option<Edns<'_>> {
     let mut edns = Edns { size, dnssec_ok: flags & DO != 0, ..Edns::default() };
     edns.read_options(options).ok()?;
     // Who wants to know who we are asks for once.
-    (!edns.nsid).then_some(edns)
+    // Compact answers have more to say (RFC 9824 section 5.1).
+    (!edns.nsid && !(edns.dnssec_ok && flags & CO != 0)).then_some(edns)
 }
