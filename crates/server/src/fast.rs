@@ -66,7 +66,8 @@ impl<'a, 'm> Prepared<'a, 'm> {
     pub(crate) fn new(origins: &'a Origins, buffer: &'m [u8], length: usize) -> Option<Prepared<'a, 'm>> {
         let question = Question::read(buffer, length)?;
         let located = origins.find(buffer, &question.name)?;
-        Some(Prepared { origins, question, located })
+        let needs_signing = located.zone.signing().is_some() && question.is_about_signing();
+        (!needs_signing).then_some(Prepared { origins, question, located })
     }
 
     /// Where the second step will look.

@@ -12,12 +12,12 @@ use crate::zones::{Node, Zone};
 pub(crate) fn compile(zone: &Zone) -> Option<Index> {
     let content = content(zone)?;
     let entries = entries(zone, &content)?;
-    Some(Index::new(content, zone.origin(), &entries))
+    Some(Index::new(content, zone, &entries))
 }
 
 /// Packs the zone's own names; those that are steered stay as they are.
 fn content(zone: &Zone) -> Option<Content> {
-    let named = zone.nodes().filter(|(_, node)| !node.sets.is_empty());
+    let named = zone.nodes().filter(|(_, node)| has_data(zone, node));
     let (steered, plain): (Vec<_>, Vec<_>) = named.partition(|(_, node)| !node.steering.is_empty());
     let own = match plain.is_empty() {
         true => None,
@@ -25,6 +25,11 @@ fn content(zone: &Zone) -> Option<Content> {
     };
     let steered = steered.into_iter().map(|(name, node)| (name.clone(), Arc::clone(node))).collect();
     Some(Content { base: zone.base().cloned(), own, steered })
+}
+
+/// Whether a name has anything that makes it exist.
+pub(super) fn has_data(zone: &Zone, node: &Node) -> bool {
+    node.sets.iter().any(|set| zone.counts(set.rtype))
 }
 
 fn packed(zone: &Zone, nodes: &[(&Name, &Arc<Node>)]) -> Option<PackedZone> {
@@ -52,6 +57,7 @@ fn entries(zone: &Zone, content: &Content) -> Option<Vec<(u64, Slot)>> {
         }
         match own.next_if(|found| found.as_ref().is_some_and(|found| found.key == key)) {
             Some(found) => walk.add(found?),
+            None if !node.sets().any(|set| zone.counts(set.rtype)) => {}
             None => walk.add(Found { key, flags: flags(key, node.sets().map(|set| set.rtype)), place }),
         }
     }
@@ -67,7 +73,7 @@ fn own<'a>(zone: &'a Zone, content: &'a Content) -> impl Iterator<Item = Option<
     zone.nodes().map(move |(name, node)| {
         let key = name.key().strip_prefix(origin)?;
         let flags = flags(key, node.sets.iter().map(|set| set.rtype));
-        Some(if node.sets.is_empty() {
+        Some(if !has_data(zone, node) {
             Found { key, flags: Flags::EMPTY, place: u32::MAX }
         } else if !node.steering.is_empty() {
             Found { key, flags: flags | Flags::STEERED, place: steered.next()? }

@@ -6,6 +6,7 @@
 
 use dns::{PackedNode, Rtype};
 
+use super::build::has_data;
 use super::hash::same_folded;
 use super::index::{Flags, Index, Slot};
 use super::origins::Located;
@@ -78,7 +79,8 @@ impl<'a> Wanted<'a, '_> {
         }
         let mut room = [0; LONGEST_KEY];
         let key = self.key(&mut room)?;
-        let node = self.located.zone.own_node(key).filter(|node| !node.sets.is_empty())?;
+        let zone = self.located.zone;
+        let node = zone.own_node(key).filter(|node| has_data(zone, node))?;
         let has_servers = node.sets.iter().any(|set| set.rtype == Rtype::NS);
         let is_cut = has_servers && self.name.count > self.located.origin;
         (!is_cut).then_some(Found::Listed(node))

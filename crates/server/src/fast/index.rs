@@ -15,7 +15,7 @@ use dns::{Name, PackedNode, PackedZone, RecordSet, Rtype};
 
 use super::SMALL;
 use super::hash::HashKey;
-use crate::zones::Node;
+use crate::zones::{Node, Zone};
 
 /// Marks may fill a table up to this share of its slots, in eighths.
 const FULL: usize = 6;
@@ -112,6 +112,8 @@ pub(crate) struct Index {
     pub(super) own: Option<PackedZone>,
     /// The zone's own names that have a steered set.
     pub(super) steered: Box<[(Name, Arc<Node>)]>,
+    /// Whether the zone is signed here, so that what another signer left does not count.
+    signed: bool,
     /// How many octets the origin's key has.
     pub(super) origin_length: usize,
     /// How many labels the origin has.
@@ -126,14 +128,15 @@ pub(crate) struct Index {
 
 impl Index {
     /// Makes a table that is at most 0.6 full.
-    pub(super) fn new(content: Content, origin: &Name, entries: &[(u64, Slot)]) -> Index {
+    pub(super) fn new(content: Content, zone: &Zone, entries: &[(u64, Slot)]) -> Index {
         let room = (entries.len() * 10 / 6 + 8).next_power_of_two();
         let mut index = Index {
             base: content.base,
             own: content.own,
             steered: content.steered,
-            origin_length: origin.key().len(),
-            origin_labels: origin.labels().count(),
+            signed: zone.signing().is_some(),
+            origin_length: zone.origin().key().len(),
+            origin_labels: zone.origin().labels().count(),
             slots: (0..room).map(|_| AtomicU64::new(0)).collect(),
             names: entries.len(),
             marks: AtomicU32::new(0),
@@ -151,13 +154,14 @@ impl Index {
         *self.slots[at].get_mut() = slot.0;
     }
 
-    /// Whether the table was made of this zone file.
-    pub(crate) fn is_of(&self, base: Option<&Arc<PackedZone>>) -> bool {
-        match (&self.base, base) {
+    /// Whether the table was made of the zone file that the zone has, and for signing or not.
+    pub(crate) fn is_of(&self, zone: &Zone) -> bool {
+        let same_file = match (&self.base, zone.base()) {
             (Some(own), Some(base)) => Arc::ptr_eq(own, base),
             (None, None) => true,
             _ => false,
-        }
+        };
+        same_file && self.signed == zone.signing().is_some()
     }
 
     /// Whether so much has changed that a new table is worth its cost: anything, where it is small.

@@ -15,6 +15,8 @@ const DEEPEST: u8 = 63;
 #[derive(Debug)]
 pub(crate) struct Origins {
     key: HashKey,
+    /// At which depths zones begin.
+    zone_depths: u64,
     /// At which depths the table has anything.
     depths: u64,
     slots: Box<[Option<Slot>]>,
@@ -59,7 +61,8 @@ impl Origins {
         let zones: Vec<&Arc<Zone>> = zones.collect();
         let names: usize = zones.iter().map(|zone| zone.origin_form().hashes.len()).sum();
         let room = (names * 2).next_power_of_two();
-        let mut origins = Origins { key: HashKey::of_process(), depths: 0, slots: vec![None; room].into() };
+        let (key, slots) = (HashKey::of_process(), vec![None; room].into());
+        let mut origins = Origins { key, zone_depths: 0, depths: 0, slots };
         zones.into_iter().for_each(|zone| origins.add(zone));
         origins
     }
@@ -68,11 +71,13 @@ impl Origins {
     fn add(&mut self, zone: &Arc<Zone>) {
         let hashes = &zone.origin_form().hashes;
         for (depth, hash) in hashes.iter().enumerate() {
-            self.depths |= 1 << depth.min(usize::from(DEEPEST));
+            let bit = 1 << depth.min(usize::from(DEEPEST));
             let begins = depth + 1 == hashes.len();
+            self.depths |= bit;
             let at = self.place(*hash);
             let slot = self.slots[at].get_or_insert_with(|| Slot { hash: *hash, zone: None });
             if begins {
+                self.zone_depths |= bit;
                 slot.zone = Some(Arc::clone(zone));
             }
         }
@@ -91,11 +96,13 @@ impl Origins {
     /// The zone that a name is in; `None` where it is in none, or zones begin below it.
     #[inline]
     pub(super) fn find<'a>(&'a self, message: &[u8], name: &Labels) -> Option<Located<'a>> {
-        let mut found = self.at(self.key.root, 0).and_then(|slot| slot.zone.as_ref());
+        let mut found = self.at(self.key.root, 0, self.zone_depths).and_then(|slot| slot.zone.as_ref());
         let (mut origin, mut origin_hash, mut hash) = (0, self.key.root, self.key.root);
         for labels in 1..=name.count {
             hash = name.suffix_hash(self.key, hash, message, labels);
-            let Some(slot) = self.at(hash, labels) else { continue };
+            // That zones begin below matters for the whole name only.
+            let depths = if labels == name.count { self.depths } else { self.zone_depths };
+            let Some(slot) = self.at(hash, labels, depths) else { continue };
             let suffix = message.get(name.suffix_at(labels)..name.end()).unwrap_or_default();
             match &slot.zone {
                 Some(zone) if same_folded(suffix, &zone.origin_form().wire) => {
@@ -109,8 +116,8 @@ impl Origins {
     }
 
     #[inline]
-    fn at(&self, hash: u64, depth: u8) -> Option<&Slot> {
-        if self.depths >> depth.min(DEEPEST) & 1 == 0 {
+    fn at(&self, hash: u64, depth: u8, depths: u64) -> Option<&Slot> {
+        if depths >> depth.min(DEEPEST) & 1 == 0 {
             return None;
         }
         self.slots[self.place(hash)].as_ref()

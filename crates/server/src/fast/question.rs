@@ -9,6 +9,7 @@ use dns::Rtype;
 use super::hash::HashKey;
 use crate::answer::edns::Edns;
 use crate::answer::options::OPT_LENGTH;
+use crate::dnssec::is_made_by_signing;
 
 pub(super) const HEADER: usize = 12;
 /// Type and class after the name.
@@ -53,6 +54,13 @@ impl<'m> Question<'m> {
             _ => return None,
         };
         (class == CLASS_IN && is_common(rtype)).then_some(Question { name, rtype, edns })
+    }
+
+    /// Whether the answer of a signed zone differs from what its records say: it has signatures, or
+    /// it is about them. Here a cache of signatures would come in.
+    #[inline]
+    pub(super) fn is_about_signing(&self) -> bool {
+        self.edns.is_some_and(|edns| edns.dnssec_ok) || is_made_by_signing(self.rtype, true)
     }
 
     /// Where the question ends.
@@ -131,7 +139,7 @@ impl Labels {
 /// Whether the type is one that records have and no cut has a say in.
 #[inline]
 fn is_common(rtype: Rtype) -> bool {
-    // DS lies on the parent's side, and OPT and the meta types are no records.
+    // DS lies on the parent's side; the others are no records.
     !rtype.is_meta() && rtype != Rtype::DS
 }
 

@@ -147,10 +147,8 @@ impl Zone {
 
     pub(crate) fn put(&mut self, name: Name, mut sets: Vec<RecordSet>, steer: &Steer) {
         sets.retain(|set| set.rtype != Rtype::SOA);
-        if let Some(index) = &self.index {
-            index.changed(&name, &sets);
-        }
-        self.nodes.insert(name, Arc::new(Node::new(sets.into(), steer)));
+        self.nodes.insert(name.clone(), Arc::new(Node::new(sets.into(), steer)));
+        self.note_change(&name);
     }
 
     /// Whether any set is steered.
@@ -164,14 +162,18 @@ impl Zone {
         let anew: Vec<(Name, Arc<Node>)> = steered
             .map(|(name, node)| (name.clone(), Arc::new(Node::new(node.sets.clone(), steer))))
             .collect();
-        if let Some(index) = &self.index {
-            anew.iter().for_each(|(name, node)| index.changed(name, &node.sets));
-        }
+        let names: Vec<Name> = anew.iter().map(|(name, _)| name.clone()).collect();
         self.nodes.extend(anew);
+        names.iter().for_each(|name| self.note_change(name));
     }
 
     pub(crate) fn remove(&mut self, name: &Name) {
         self.nodes.remove(name);
+        self.note_change(name);
+    }
+
+    /// Has the table know that a name is not any more what it was.
+    fn note_change(&self, name: &Name) {
         if let Some(index) = &self.index {
             index.changed(name, &self.sets_at(name.key()));
         }
@@ -210,7 +212,7 @@ impl Zone {
     pub(crate) fn wants_index(&self) -> Option<usize> {
         let names = self.nodes.len() + self.base().map_or(0, |base| base.set_count());
         let known = self.soa().is_some();
-        let current = self.index().is_some_and(|index| index.is_of(self.base()) && !index.is_worn());
+        let current = self.index().is_some_and(|index| index.is_of(self) && !index.is_worn());
         (known && !current).then_some(names)
     }
 
@@ -221,19 +223,19 @@ impl Zone {
 
     /// Takes a table that was made from an earlier version of this zone.
     pub(crate) fn adopt(&mut self, index: Option<Arc<Index>>, version: &Zone) {
-        self.index = index.filter(|index| index.is_of(self.base()));
-        if let Some(index) = &self.index {
+        self.index = index.filter(|index| index.is_of(self));
+        if self.index.is_some() {
             let changes = version.nodes.diff(&self.nodes).map(|change| match change {
                 DiffItem::Add(name, _) | DiffItem::Remove(name, _) => name,
                 DiffItem::Update { new: (name, _), .. } => name,
             });
-            changes.for_each(|name| index.changed(name, &self.sets_at(name.key())));
+            changes.for_each(|name| self.note_change(name));
         }
     }
 
-    /// Forgets a table of another zone file.
+    /// Forgets a table that was made of something else.
     pub(crate) fn drop_foreign_index(&mut self) {
-        self.index = self.index.take().filter(|index| index.is_of(self.base()));
+        self.index = self.index.take().filter(|index| index.is_of(self));
     }
 
     /// What is under the nodes.
@@ -291,7 +293,7 @@ impl Zone {
 
     /// Whether a set of this type makes its name exist: where we sign, what another signer left in
     /// a zone file does not.
-    fn counts(&self, rtype: Rtype) -> bool {
+    pub(crate) fn counts(&self, rtype: Rtype) -> bool {
         self.signing.is_none() || !is_made_by_signing(rtype, false)
     }
 

@@ -32,7 +32,7 @@ fn keys(algorithm: Algorithm) -> &'static ZoneKeys {
     KEYS.iter().find(|keys| keys.algorithm() == algorithm).unwrap()
 }
 
-fn sign(zones: &mut Zones, algorithm: Algorithm, denial: Denial) {
+pub(crate) fn sign(zones: &mut Zones, algorithm: Algorithm, denial: Denial) {
     static CACHE: std::sync::LazyLock<SharedSignatures> = std::sync::LazyLock::new(SharedSignatures::default);
     let signing = Signing::new(keys(algorithm), denial, CACHE.clone()).unwrap();
     zones.apply(ZoneUpdate::Sign { origin: "e.".parse().unwrap(), signing: Some(Arc::new(signing)) });

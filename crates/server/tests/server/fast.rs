@@ -7,9 +7,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use rstest::rstest;
+use server::dnssec::{Algorithm, Denial};
 use server::{Circumstances, CookieKeys, Identity, Sight, ZoneUpdate, Zones, respond, respond_fast};
 
 use crate::client::{Ask, show};
+use crate::dnssec;
 use crate::world;
 
 const SOA: &str = "@ 3600 SOA ns admin 1 7200 900 1209600 300";
@@ -70,6 +72,7 @@ fn data() -> impl Strategy<Value = String> {
         1 => name().prop_map(|target| format!("MX 10 {target}")),
         1 => name().prop_map(|target| format!("HTTPS 1 {target}")),
         1 => name().prop_map(|target| format!("DNAME {target}")),
+        1 => Just("NSEC a.e. A".to_owned()),
         1 => Just("TYPE65280 \\# 2 0102".to_owned()),
     ]
 }
@@ -109,6 +112,7 @@ enum Change {
     Zone(Content),
     RemoveZone(&'static str),
     Unavailable(&'static str),
+    Sign(bool),
 }
 
 fn change() -> impl Strategy<Value = Change> {
@@ -120,6 +124,7 @@ fn change() -> impl Strategy<Value = Change> {
         1 => content().prop_map(Change::Zone),
         1 => origin().prop_map(Change::RemoveZone),
         1 => origin().prop_map(Change::Unavailable),
+        2 => any::<bool>().prop_map(Change::Sign),
     ]
 }
 
@@ -136,6 +141,8 @@ impl Change {
                 ZoneUpdate::RemoveNode { origin: origin.parse().unwrap(), name: name.parse().unwrap() }
             }
             Change::Zone(content) => return content.put(zones),
+            Change::Sign(true) => return dnssec::sign(zones, Algorithm::Ed25519, Denial::Compact),
+            Change::Sign(false) => ZoneUpdate::Sign { origin: "e.".parse().unwrap(), signing: None },
             Change::RemoveZone(origin) => ZoneUpdate::RemoveZone { origin: origin.parse().unwrap() },
             Change::Unavailable(origin) => {
                 ZoneUpdate::Unavailable { origin: origin.parse().unwrap(), reason: "broken".to_owned() }
@@ -158,6 +165,8 @@ fn ask() -> impl Strategy<Value = Ask> {
         "PTR",
         "DNAME",
         "SOA",
+        "NSEC",
+        "DNSKEY",
         "DS",
         "ANY",
         "TYPE65280",

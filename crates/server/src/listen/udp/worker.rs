@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,6 +14,7 @@ use super::system::{BATCH, Batch, Queries, prefetch};
 use crate::counters::{Count, Tally};
 use crate::fast::Prepared;
 use crate::listen::{Service, draw, seconds};
+use crate::views::Sights;
 use crate::{
     Circumstances, CookieState, Identity, RateLimit, RateLimiter, Reply, Sight, Transport, Verdict, respond,
     respond_limited,
@@ -71,7 +73,10 @@ impl Worker {
     pub(super) fn run(mut self, from_any: bool) {
         let mut batch = Batch::new(from_any);
         while let Some(count) = self.receive(&mut batch.queries) {
-            self.answer(&mut batch, count);
+            // What one query does to us is not to be felt by all who come after it.
+            if panic::catch_unwind(AssertUnwindSafe(|| self.answer(&mut batch, count))).is_err() {
+                tracing::error!("answering panicked; the rest of a batch of queries is dropped");
+            }
             // Whoever has an answer finds it counted.
             self.tally.publish();
             let failed = batch.responses.send(&self.socket);
@@ -109,18 +114,8 @@ impl Worker {
         let milliseconds = self.start.elapsed().as_millis() as u64;
         let moment = Moment { identity: &identity, seconds: seconds(), milliseconds };
         let Batch { queries, responses } = batch;
-        let mut prepared: SmallVec<[Option<Prepared<'_, '_>>; BATCH]> = SmallVec::new();
-        for at in 0..count {
-            let (buffer, length) = queries.query(at);
-            let origins = queries.client(at).and_then(|client| sights.of(client.ip()).fast());
-            let one = origins.and_then(|origins| Prepared::new(origins, buffer, length));
-            one.as_ref().and_then(Prepared::first_slot).inspect(|slot| prefetch(*slot));
-            prepared.push(one);
-        }
-        for octets in prepared.iter().flatten().filter_map(Prepared::first_record) {
-            prefetch(octets);
-            octets.get(CACHE_LINE).inspect(|octet| prefetch(*octet));
-        }
+        let mut prepared = SmallVec::new();
+        prepare(queries, count, &sights, &mut prepared);
         for (at, prepared) in prepared.iter().enumerate() {
             let Some(client) = queries.client(at) else { continue };
             let (buffer, length) = queries.query(at);
@@ -206,6 +201,25 @@ impl Worker {
     fn copy(&self, out: &mut [u8]) -> Option<usize> {
         out.get_mut(..self.slow.len())?.copy_from_slice(&self.slow);
         Some(self.slow.len())
+    }
+}
+
+/// The questions of a batch, as far as they are of the common form.
+type PreparedBatch<'a> = SmallVec<[Option<Prepared<'a, 'a>>; BATCH]>;
+
+/// The first two steps of the fast path for a whole batch.
+#[inline]
+fn prepare<'a>(queries: &'a Queries, count: usize, sights: &Sights<'a>, prepared: &mut PreparedBatch<'a>) {
+    for at in 0..count {
+        let (buffer, length) = queries.query(at);
+        let origins = queries.client(at).and_then(|client| sights.of(client.ip()).fast());
+        let one = origins.and_then(|origins| Prepared::new(origins, buffer, length));
+        one.as_ref().and_then(Prepared::first_slot).inspect(|slot| prefetch(*slot));
+        prepared.push(one);
+    }
+    for octets in prepared.iter().flatten().filter_map(Prepared::first_record) {
+        prefetch(octets);
+        octets.get(CACHE_LINE).inspect(|octet| prefetch(*octet));
     }
 }
 
