@@ -88,7 +88,7 @@ impl Blaster {
                 last_answer = now;
             }
             let is_late = now - last_answer > PATIENCE;
-            if is_over && (tally.on_the_way() == 0 || is_late) || is_late {
+            if is_late || is_over && tally.on_the_way() == 0 {
                 tally.took = last_answer - start;
                 return Ok(tally);
             }

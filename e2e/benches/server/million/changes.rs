@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use e2e::{Expectation, Watcher, ask};
 
-use super::{FILE, Site};
+use super::{FILE, REST, Site};
 use crate::rows::{address, label};
 use crate::running::ALL_CORES;
 use crate::statistics::quantile;
@@ -38,6 +38,8 @@ pub(super) fn measure(site: &Site, text: &str) -> Result<String> {
     let mut server = site.start(&ALL_CORES)?;
     server.wait_for(&rows::Row::Static.questions()[0])?;
     until(server.address, RECORD, "192.0.2.0")?;
+    // A start goes on behind the first answers: the file is read again, the state is written.
+    std::thread::sleep(REST);
     let edited = format!("{}.static.example", label(EDITED));
     let watcher = Watcher::start(server.address, expectations(&edited));
     let records = (1..=RECORD_CHANGES).map(|turn| {
