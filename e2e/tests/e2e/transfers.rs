@@ -133,7 +133,8 @@ fn knot_nsd_and_bind_have_the_zone_follow_it_in_steps_and_answer_the_same() -> R
 fn kdig_ixfr(server: SocketAddr, serial: u32) -> Result<String> {
     let (at, port) = (format!("@{}", server.ip()), server.port().to_string());
     let (key, ixfr) = (format!("hmac-sha256:transfer:{TRANSFER_SECRET}"), format!("IXFR={serial}"));
-    let output = call("kdig", "knot-dnsutils", &[&at, "-p", &port, "-y", &key, "example.org", &ixfr, "+tcp"])?;
+    let output =
+        call("kdig", "knot-dnsutils", &[&at, "-p", &port, "-y", &key, "example.org", &ixfr, "+tcp"])?;
     Ok(String::from_utf8(output.stdout)?)
 }
 
@@ -211,10 +212,12 @@ fn a_zone_of_100k_records_reaches_all_and_its_change_is_a_step() -> Result<()> {
         programs.iter().map(|program| SecondaryPlace::new(*program)).collect::<Result<_>>()?;
     let addresses: Vec<SocketAddr> = places.iter().map(SecondaryPlace::dns).collect();
     let folder = folder(&addresses, true)?;
-    let many: String = (0..100_000).map(|at| format!("h{at} A 10.{}.{}.{}\n", at >> 16, at >> 8 & 255, at & 255)).collect();
+    let many: String =
+        (0..100_000).map(|at| format!("h{at} A 10.{}.{}.{}\n", at >> 16, at >> 8 & 255, at & 255)).collect();
     folder.write("example.org.zone", &format!("{ZONE}{many}"))?;
     let up = Up::start(Options::folder(folder.path()))?;
-    let secondaries: Vec<Secondary> = places.into_iter().map(|place| place.start(up.dns(0))).collect::<Result<_>>()?;
+    let secondaries: Vec<Secondary> =
+        places.into_iter().map(|place| place.start(up.dns(0))).collect::<Result<_>>()?;
     for secondary in &secondaries {
         agrees(&up, secondary, "h99999.example.org A")?;
     }
