@@ -58,13 +58,14 @@ fn bench(arguments: &Arguments) -> Result<()> {
 /// Everything that is measured with all servers up at once.
 fn with_servers(arguments: &Arguments) -> Result<()> {
     let servers = start()?;
-    let measured = rows(arguments, &servers)?;
+    let (measured, failed) = rows(arguments, &servers);
     if !measured.is_empty() {
         println!("\n{}\n{}\n{}", table::costs(&measured), table::ratios(&measured), table::loads(&measured));
     }
     if let Some(text) = table::signed(&measured) {
         println!("{text}");
     }
+    failed?;
     if arguments.latency {
         let find = |name| servers.iter().find(|server| server.name == name).context("a server is missing");
         let (ours, knot, gdnsd) = (find(ours::NAME)?, find("Knot")?, find("gdnsd")?);
