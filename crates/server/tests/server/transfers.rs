@@ -405,18 +405,20 @@ fn a_signed_question_gets_a_signed_answer_over_udp_too() {
     }
 }
 
+/// Asks with a signature that does not hold.
+fn refused<'a>(primary: &Primary, key: &'a Key, time: u64) -> (ClientTransaction<&'a Key>, Octets<Vec<u8>>) {
+    let mut query = building("e.", Rtype::AXFR);
+    let transaction = ClientTransaction::request(key, &mut query, at(time)).unwrap();
+    let answers = primary.send(&query.finish(), "192.0.2.9", Transport::Tcp);
+    assert_eq!(show(&answers[0])[0], "NotAuth");
+    (transaction, Octets::from_octets(answers[0].clone()).unwrap())
+}
+
 #[test]
 fn a_signature_that_does_not_hold_is_told_why() {
     let primary = Primary::new("a 60 A 192.0.2.1", keys().into_iter().map(|(ours, _)| ours).collect());
-    let send = |key: &Key, time: u64| {
-        let mut query = building("e.", Rtype::AXFR);
-        let transaction = ClientTransaction::request(key, &mut query, at(time)).unwrap();
-        let answers = primary.send(&query.finish(), "192.0.2.9", Transport::Tcp);
-        assert_eq!(show(&answers[0])[0], "NotAuth");
-        (transaction, Octets::from_octets(answers[0].clone()).unwrap())
-    };
     let answer = |key: &Key, time: u64| {
-        let (transaction, mut answer) = send(key, time);
+        let (transaction, mut answer) = refused(&primary, key, time);
         format!("{:?}", transaction.answer(&mut answer, at(time)).unwrap_err())
     };
     let stranger = their_key("stranger.", TheirAlgorithm::Sha256, SECRET);
@@ -427,7 +429,7 @@ fn a_signature_that_does_not_hold_is_told_why() {
     assert_eq!(answer(&impostor, NOW), "ServerBadSig");
     let key = their_key("one.", TheirAlgorithm::Sha256, SECRET);
     // The other library takes eight octets of the server's time for six when it verifies this one.
-    let (_, late) = send(&key, NOW - 301);
+    let (_, late) = refused(&primary, &key, NOW - 301);
     let record = late.additional().unwrap().last().unwrap().unwrap();
     let tsig = record.to_record::<Tsig<_, _>>().unwrap().unwrap();
     assert_eq!((tsig.data().error(), tsig.data().other_time()), (TsigRcode::BADTIME, Some(at(NOW))));
