@@ -316,7 +316,7 @@ fn includes_are_bounded_in_depth_and_number() {
     let error = read_zone("example.org.zone", "$INCLUDE x", &mut deeper).unwrap_err();
     assert_eq!(error.message, "files include each other more than 16 deep");
     let mut empty = |_: &str, file: &str| Ok(Included { path: file.to_owned(), text: String::new() });
-    let error = read_zone("example.org.zone", &"$INCLUDE x\n".repeat(10_001), &mut empty).unwrap_err();
+    let error = read_zone("example.org.zone", "$INCLUDE x\n".repeat(10_001), &mut empty).unwrap_err();
     assert_eq!((error.line, error.message.as_str()), (10_001, "the zone includes more than 10000 files"));
 }
 
@@ -328,7 +328,7 @@ fn the_including_file_and_the_name_as_written_are_asked_for() {
         let text = if file == "a b/\"" { "$INCLUDE second" } else { "" };
         Ok(Included { path: format!("full/{file}"), text: text.to_owned() })
     };
-    let read = read_zone("z/example.org.zone", &format!("{SOA}$INCLUDE \"a b/\\\"\""), &mut include).unwrap();
+    let read = read_zone("z/example.org.zone", format!("{SOA}$INCLUDE \"a b/\\\"\""), &mut include).unwrap();
     assert_eq!(read.included, ["full/a b/\"", "full/second"]);
     assert_eq!(asked, ["z/example.org.zone a b/\"", "full/a b/\" second"]);
 }

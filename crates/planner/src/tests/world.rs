@@ -218,7 +218,7 @@ fn zone_file(shape: u8) -> Arc<PackedZone> {
         2026010100 + u32::from(shape / 4),
         extra[usize::from(shape % 4)]
     );
-    let read = read_zone("example.org.zone", &text, &mut |_, _| Err("no includes".into())).unwrap();
+    let read = read_zone("example.org.zone", text, &mut |_, _| Err("no includes".into())).unwrap();
     Arc::new(read.zone)
 }
 
