@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use backends::delivery::{Fence, Node, Order, Report, Retry, SetResult, Settings, start};
 use backends::SetKey;
+use backends::delivery::{Fence, Node, Order, Report, Retry, SetResult, Settings, start};
 use e2e::block_on;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -77,7 +77,7 @@ impl Delivering {
             }
         }
         let read_back = start.elapsed();
-        let written = self.recorder.seen().last_write().context("nothing was written")?;
+        let written = self.recorder.seen().last_write.context("nothing was written")?;
         Ok(Times { written: written.duration_since(start), read_back })
     }
 }

@@ -109,7 +109,10 @@ fn report(store: Store, records: usize, ours: &[Round], bare: &[Vec<Duration>]) 
     }
     beside("all written after", &times(ours, |round| round.all.written), &bare[best])?;
     beside("all read back after", &times(ours, |round| round.all.read_back), &bare[best])?;
-    println!("  requests: {:?}; sets written: {}, repeated: {}", last.requests, last.seen.sets, last.seen.repeated);
+    println!(
+        "  requests: {:?}; sets written: {}, repeated: {}",
+        last.requests, last.seen.sets, last.seen.repeated
+    );
     println!(
         "  ten changed: {:.1} ms, {:?}",
         milliseconds(median(&times(ours, |round| round.ten.read_back))?),

@@ -129,7 +129,10 @@ fn settings_of_a_single_record_are_refused() {
 fn an_export_is_grouped_and_what_is_no_export_is_none() {
     let text = "b.example.org.\t60\tIN\tA\t192.0.2.2\na.example.org.\t60\tIN\tTXT\t\"x\ty\"\nb.example.org.\t30\tIN\tA\t192.0.2.1\n";
     let read = reading::exported(text.as_bytes(), &Lines::default()).unwrap();
-    assert_eq!(shown(&read.sets), [("a.example.org.".to_owned(), 60, 1), ("b.example.org.".to_owned(), 30, 2)]);
+    assert_eq!(
+        shown(&read.sets),
+        [("a.example.org.".to_owned(), 60, 1), ("b.example.org.".to_owned(), 30, 2)]
+    );
     assert!(reading::exported(b"<html>\n", &Lines::default()).is_none());
 }
 
@@ -138,7 +141,8 @@ fn a_line_that_was_foreseen_means_the_same_as_one_that_is_parsed() {
     let sets = [address("a.example.org."), address("b.example.org.")];
     let mut known = Lines::default();
     sets.iter().for_each(|set| known.add(set));
-    let line = |name: &str, ttl: u32, address: &str| format!("{name}.example.org.\t{ttl}\tIN\tA\t{address}\n");
+    let line =
+        |name: &str, ttl: u32, address: &str| format!("{name}.example.org.\t{ttl}\tIN\tA\t{address}\n");
     let own = sets[0].data[0].to_string();
     let ttl = sets[0].ttl;
     let cases = [

@@ -105,14 +105,18 @@ impl<'a> Writing<'a> {
     /// first.
     ///
     /// They are about different names, so that none depends on the one before.
-    async fn send_together<'u>(&mut self, messages: Vec<&'u [Unit<'a>]>) -> Result<Vec<&'u [Unit<'a>]>, Failure> {
+    async fn send_together<'u>(
+        &mut self,
+        messages: Vec<&'u [Unit<'a>]>,
+    ) -> Result<Vec<&'u [Unit<'a>]>, Failure> {
         let guards = self.guards.clone();
         let requests: Result<Vec<Request>, Failure> =
             messages.iter().map(|units| self.request(units, &guards)).collect();
         // What cannot be spelled is found out one by one.
         let Ok(requests) = requests else { return Ok(messages.into_iter().rev().collect()) };
         let mut taken = vec![false; messages.len()];
-        let asked = self.connection.ask_each(requests, |at, answer| taken[at] = answer.rcode == rcode::NOERROR);
+        let asked =
+            self.connection.ask_each(requests, |at, answer| taken[at] = answer.rcode == rcode::NOERROR);
         let asked = asked.await;
         let (landed, left): (Vec<_>, Vec<_>) = messages.into_iter().zip(taken).partition(|(_, taken)| *taken);
         landed.into_iter().for_each(|(units, _)| self.note(units, &Ok(())));

@@ -111,7 +111,8 @@ impl Zone {
     /// Prepares the batch that may follow the one that is under way, and gives it.
     pub(in super::super) fn prepare(&mut self, at: At<'_>) -> Option<Arc<Writing>> {
         let (stage, under_way) = self.ahead.under_way.clone().filter(|_| self.ahead.next.is_none())?;
-        let writing = self.following(stage, &under_way, at).map(|(stage, writing)| (stage, Arc::new(writing)));
+        let writing =
+            self.following(stage, &under_way, at).map(|(stage, writing)| (stage, Arc::new(writing)));
         self.ahead.next = writing.clone();
         let written = self.queued(Stage::ReadBack).count() + under_way.names.len();
         let is_last = stage == Stage::Put && !self.is_queued(Stage::Mark) && self.turn.reads_zones();

@@ -70,13 +70,14 @@ impl Marks {
         let is_alone = self.others.is_empty() && self.broken.is_empty() && self.registry.is_empty();
         let corner = corner(zone);
         let mut marks = 0;
-        let mut is_known = |set: &RecordSet| match corner.as_ref().is_some_and(|corner| set.name.is_in(corner)) {
-            true => {
-                marks += 1;
-                known.get(&set.name) == Some(&set)
-            }
-            false => Heritage::read(set).is_none(),
-        };
+        let mut is_known =
+            |set: &RecordSet| match corner.as_ref().is_some_and(|corner| set.name.is_in(corner)) {
+                true => {
+                    marks += 1;
+                    known.get(&set.name) == Some(&set)
+                }
+                false => Heritage::read(set).is_none(),
+            };
         is_alone && sets.filter(|set| set.rtype == Rtype::TXT).all(&mut is_known) && marks == known.len()
     }
 

@@ -102,7 +102,8 @@ impl Zone {
         // In order, as all that it is compared with. Servers list in some order too, so that this is little
         // more than merging.
         entries.sort_by(|one, other| order(&one.set).cmp(&order(&other.set)));
-        let is_known = !self.turn.unread && self.marks.are(entries.iter().map(|entry| &entry.set), &self.name);
+        let is_known =
+            !self.turn.unread && self.marks.are(entries.iter().map(|entry| &entry.set), &self.name);
         if !is_known {
             self.marks = Marks::read(entries.iter().map(|entry| &entry.set), &self.name, &self.owner);
         }

@@ -155,9 +155,13 @@ impl Zone {
         let work = [Stage::Look, Stage::Mark, Stage::Put, Stage::ReadBack, Stage::Unmark];
         let has_work = work.iter().any(|stage| self.is_queued(*stage));
         let finishing = !self.turn.unread && (self.turn.unsettled || self.turn.unremembered);
-        let now =
-            (self.turn.must_read || has_work || finishing || !self.restoring.is_empty() || self.is_behind() || !self.unworked.is_empty())
-                .then_some(at.now);
+        let now = (self.turn.must_read
+            || has_work
+            || finishing
+            || !self.restoring.is_empty()
+            || self.is_behind()
+            || !self.unworked.is_empty())
+        .then_some(at.now);
         let deletes = self.is_queued(Stage::Delete).then(|| self.guard.due()).flatten();
         let waiting = self.waiting.first().map(|(moment, _)| *moment);
         let due = [now, deletes, waiting, Some(self.turn.look_at)].into_iter().flatten().min();
