@@ -88,6 +88,11 @@ impl Up {
         self.address
     }
 
+    /// The id of its process.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Where the view with this number is answered, counted from 0.
     pub fn dns(&self, view: u16) -> SocketAddr {
         SocketAddr::new(self.address, 5300 + view)

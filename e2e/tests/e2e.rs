@@ -24,6 +24,8 @@ mod definitions;
 mod delivered;
 #[path = "e2e/deliveries.rs"]
 mod deliveries;
+#[path = "e2e/differential.rs"]
+mod differential;
 #[path = "e2e/dnssec.rs"]
 mod dnssec;
 #[path = "e2e/documentation.rs"]
@@ -36,6 +38,8 @@ mod faults;
 mod faults_reading;
 #[path = "e2e/golden.rs"]
 mod golden;
+#[path = "e2e/hostile.rs"]
+mod hostile;
 #[path = "e2e/import.rs"]
 mod import;
 #[path = "e2e/kill.rs"]

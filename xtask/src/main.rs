@@ -7,6 +7,7 @@ mod bench;
 mod cargo;
 mod coverage;
 mod crds;
+mod fuzz;
 mod install;
 mod install_yaml;
 #[cfg(test)]
@@ -14,6 +15,7 @@ mod links;
 mod packages;
 mod purity;
 mod reference;
+mod soak;
 mod steps;
 mod test;
 
@@ -61,6 +63,24 @@ enum Command {
         #[arg(long, default_value_t = 90.0, value_name = "PERCENT")]
         minimum: f64,
     },
+    /// Feed any octets to everything that reads octets from strangers
+    ///
+    /// Builds the programs of the folder fuzz into target/fuzz, on libFuzzer (needs a C++ compiler), and runs
+    /// one after the other. What ends one is kept there, to be given to it again as an argument.
+    Fuzz {
+        /// The programs to run; default: all
+        #[arg(value_name = "PROGRAM")]
+        programs: Vec<String>,
+        /// How long each runs
+        #[arg(long, default_value_t = fuzz::SHORT, value_name = "SECONDS")]
+        seconds: u32,
+    },
+    /// Send hostile packets to `up` and compare its memory before and after
+    Soak {
+        /// How many
+        #[arg(long, default_value_t = 10_000_000, value_name = "NUMBER")]
+        packets: u64,
+    },
     /// Measurements, in release mode; docs/benchmarks.md says how to read them
     Bench {
         #[command(subcommand)]
@@ -86,6 +106,8 @@ fn run(command: Command) -> Result<()> {
         Command::InstallYaml => install_yaml::run(),
         Command::Reference => reference::run(),
         Command::Coverage { crates, minimum } => coverage::run(&crates, minimum),
+        Command::Fuzz { programs, seconds } => fuzz::run(&programs, seconds),
+        Command::Soak { packets } => soak::run(packets),
         Command::Bench { subject } => bench::run(&subject),
     }
 }

@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use crate::cargo;
 
 /// What the end-to-end tests need: the program, or the path of a file, and its Debian package.
-const NEEDED: [(&str, &str); 15] = [
+const NEEDED: [(&str, &str); 16] = [
     ("dig", "bind9-dnsutils"),
     ("delv", "bind9-dnsutils"),
     ("dnssec-verify", "bind9-utils"),
@@ -18,6 +18,7 @@ const NEEDED: [(&str, &str); 15] = [
     ("named", "bind9"),
     ("knotd", "knot"),
     ("nsd", "nsd"),
+    ("g++", "g++"),
     ("lua5.1", "lua5.1"),
     ("pdns_server", "pdns-server"),
     ("/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql", "pdns-backend-sqlite3"),

@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use crate::cargo::{self, cargo};
 use crate::steps::Steps;
-use crate::{install, packages, purity};
+use crate::{fuzz, install, packages, purity};
 
 /// Runs every step, prints the summary and fails when a step did.
 pub(crate) fn run() -> Result<()> {
@@ -24,6 +24,7 @@ pub(crate) fn run() -> Result<()> {
     // The end-to-end tests start the binary; this build makes it, with the features that the tests have.
     steps.command("build", cargo(&["build", "--workspace", "--all-targets"]));
     steps.command("tests", cargo(&["test", "--workspace", "--no-fail-fast"]));
+    steps.check("fuzzing", fuzz::BY_HAND, || fuzz::run(&[], fuzz::SHORT));
     steps.finish()
 }
 

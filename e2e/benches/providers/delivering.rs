@@ -77,7 +77,7 @@ impl Delivering {
             }
         }
         let read_back = start.elapsed();
-        let written = self.recorder.seen().last_write().context("nothing was written")?;
+        let written = self.recorder.seen().last_write.context("nothing was written")?;
         Ok(Times { written: written.duration_since(start), read_back })
     }
 }

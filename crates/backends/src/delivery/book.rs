@@ -146,6 +146,13 @@ impl Book {
         prepared
     }
 
+    /// The names that are not in the queue of what they need.
+    #[cfg(test)]
+    pub(super) fn misplaced(&self, now: Moment) -> Vec<Name> {
+        let at = At { class: &self.class, now, jitter: 0.5 };
+        self.zones.values().flat_map(|zone| zone.misplaced(at)).collect()
+    }
+
     /// Takes in all that was written.
     fn catch_up(&mut self, now: Moment) {
         for name in self.writing.clone() {

@@ -312,6 +312,20 @@ impl Zone {
         }
     }
 
+    /// The names that are not in the queue of what they need; those that wait for a moment are left out.
+    #[cfg(test)]
+    pub(super) fn misplaced(&self, at: At<'_>) -> Vec<Name> {
+        let is_open = self.turn.is_unread() || self.is_behind() || !self.unworked.is_empty();
+        let is_misplaced = |name: &Name| {
+            let active = self.active.get(name);
+            let is_calm = active.is_none_or(|active| active.waits.is_empty() && active.wake.is_none());
+            let stage = self.stage(name, &self.situation(name, at), at);
+            is_calm && stage != active.and_then(|active| active.stage)
+        };
+        let judged = !is_open && at.class.reading == Reading::Zones;
+        self.names().into_iter().filter(|name| judged && is_misplaced(name)).collect()
+    }
+
     fn queue(&mut self, name: &Name, stage: Option<Stage>, at: At<'_>) {
         self.unqueue(name);
         let Some(stage) = stage else {

@@ -333,7 +333,8 @@ impl Walk<'_> {
         };
         let data = Arc::new([Rdata::name(Rtype::CNAME, &to)]);
         self.answer.push(RecordSet { name: name.clone(), rtype: Rtype::CNAME, ttl, data, steering: None });
-        Some(to)
+        // Whoever asks for the alias itself has it.
+        (self.rtype != Rtype::CNAME).then_some(to)
     }
 
     fn referral(&mut self, zone: &Zone, cut: RecordSet) -> Option<Name> {

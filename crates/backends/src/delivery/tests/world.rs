@@ -139,6 +139,7 @@ impl World {
         let may_write = self.may_write;
         let task = self.book.next(self.now, self.generation, &|| may_write);
         self.book.use_time(self.now);
+        assert_eq!(self.book.misplaced(self.now), [], "not everything that is needed is on its way");
         self.reports.append(&mut self.book.reports());
         task
     }

@@ -1,0 +1,32 @@
+//! Any octets as a query: the reply is well-formed, fits and is the same when asked again.
+
+#![no_main]
+
+use fuzz::{CLIENT, IDENTITY, NOW, ZONES, check_response, deserves_a_reply};
+use libfuzzer_sys::fuzz_target;
+use server::{Circumstances, Sight, Transport, respond, respond_limited};
+
+fuzz_target!(|octets: &[u8]| {
+    for (transport, synced) in [(Transport::Udp, true), (Transport::Tcp, true), (Transport::Udp, false)] {
+        let sight = Sight { zones: Some(&ZONES), synced };
+        let around = Circumstances {
+            transport,
+            client: CLIENT,
+            identity: &IDENTITY,
+            now: NOW,
+            ..Circumstances::plain(sight)
+        };
+        let (mut response, mut again) = (Vec::new(), Vec::new());
+        let reply = respond(octets, around, &mut response);
+        assert_eq!(reply.is_some(), deserves_a_reply(octets));
+        if let Some(reply) = reply {
+            check_response(octets, reply, &response, transport == Transport::Udp);
+        }
+        respond(octets, around, &mut again);
+        assert_eq!(response, again, "chance decided");
+        if let Some(reply) = respond_limited(octets, around, &mut response) {
+            assert!(response.len() <= octets.len(), "a limited reply is longer than its query");
+            check_response(octets, reply, &response, true);
+        }
+    }
+});
