@@ -11,6 +11,8 @@ mod delivering;
 mod knot;
 #[path = "providers/powerdns.rs"]
 mod powerdns;
+#[path = "providers/recorder.rs"]
+mod recorder;
 #[path = "providers/world.rs"]
 mod world;
 

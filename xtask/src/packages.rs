@@ -8,12 +8,13 @@ use anyhow::{Result, bail};
 use crate::cargo;
 
 /// What the end-to-end tests need: the program, or the path of a file, and its Debian package.
-const NEEDED: [(&str, &str); 12] = [
+const NEEDED: [(&str, &str); 13] = [
     ("dig", "bind9-dnsutils"),
     ("kdig", "knot-dnsutils"),
     ("named-checkzone", "bind9-utils"),
     ("named", "bind9"),
     ("knotd", "knot"),
+    ("nsd", "nsd"),
     ("lua5.1", "lua5.1"),
     ("pdns_server", "pdns-server"),
     ("/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql", "pdns-backend-sqlite3"),

@@ -26,5 +26,5 @@ pub use steering::{Geo, GeoError, Location, Member, ProbeId, Steering};
 pub use ttl::{MAX_TTL, parse_seconds};
 pub use visible::visible;
 pub use zone_file::{
-    Include, Included, ReadZone, Remark, ZoneFileError, origin_of_path, read_zone, write_zone,
+    Include, Included, ReadZone, Remark, ZoneFileError, ZoneReader, origin_of_path, read_zone, write_zone,
 };

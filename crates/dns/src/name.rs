@@ -132,9 +132,7 @@ impl Name {
 
     /// Whether the octets are the key of some name.
     pub(crate) fn is_key(key: &[u8]) -> bool {
-        let name = Name::from_key(key);
-        let complete = key.is_empty() || key.ends_with(&[END]);
-        complete && Name::from_wire(&name.to_wire()).is_ok_and(|(same, _)| same == name)
+        labels_len(key).is_some_and(|length| length < MAX_WIRE)
     }
 
     /// The labels from the root down, each ended by a zero octet: the order of these bytes is
@@ -234,6 +232,33 @@ pub fn parent_key(key: &[u8]) -> Option<&[u8]> {
     let body = key.strip_suffix(&[END])?;
     let cut = body.iter().rposition(|octet| *octet == END).map_or(0, |at| at + 1);
     Some(&key[..cut])
+}
+
+/// How many octets the labels of this key have in wire form, the root not counted; `None` where
+/// it is no key of a name or of what a name has below another.
+pub(crate) fn labels_len(key: &[u8]) -> Option<usize> {
+    let Some(body) = key.strip_suffix(&[END]) else { return key.is_empty().then_some(0) };
+    let mut length = 0;
+    for label in body.split(|octet| *octet == END) {
+        length += 1 + label_len(label).filter(|length| (1..=MAX_LABEL).contains(length))?;
+    }
+    Some(length)
+}
+
+/// How many octets a label of a key stands for; `None` where it has capitals or a broken escape.
+fn label_len(label: &[u8]) -> Option<usize> {
+    if label.iter().any(u8::is_ascii_uppercase) {
+        return None;
+    }
+    let mut length = 0;
+    let mut rest = label.iter();
+    while let Some(octet) = rest.next() {
+        if *octet == ESCAPE && !matches!(rest.next(), Some(1 | 2)) {
+            return None;
+        }
+        length += 1;
+    }
+    Some(length)
 }
 
 /// How many octets the name with this key has in wire form.

@@ -16,7 +16,7 @@ use domain::rdata::ZoneRecordData;
 
 pub use soa::Soa;
 
-use crate::{Name, Rtype};
+use crate::{MAX_LABEL, MAX_WIRE, Name, Rtype};
 
 /// The most octets that a character string of TXT has (RFC 1035 section 3.3).
 const MAX_STRING: usize = 255;
@@ -129,6 +129,34 @@ impl Rdata {
         let is_self = name.is_root() && matches!(self.rtype, Rtype::SVCB | Rtype::HTTPS);
         (!is_self).then_some(name)
     }
+}
+
+/// Whether the octets are data of the type as [`Rdata::from_wire`] would have it; the common types
+/// cost no allocation.
+pub(crate) fn is_canonical(rtype: Rtype, wire: &[u8]) -> bool {
+    match rtype {
+        Rtype::A => wire.len() == 4,
+        Rtype::AAAA => wire.len() == 16,
+        Rtype::CNAME | Rtype::DNAME | Rtype::NS | Rtype::PTR => is_lower_name(wire),
+        Rtype::MX => wire.get(2..).is_some_and(is_lower_name),
+        _ => canonical(rtype, wire).is_some_and(|canonical| canonical == wire),
+    }
+}
+
+/// Whether the octets are one uncompressed name in lower case.
+fn is_lower_name(wire: &[u8]) -> bool {
+    let mut rest = wire;
+    while let Some((length, after)) = rest.split_first() {
+        let length = usize::from(*length);
+        if length == 0 {
+            return after.is_empty() && wire.len() <= MAX_WIRE;
+        }
+        match after.split_at_checked(length) {
+            Some((label, after)) if length <= MAX_LABEL && !label.iter().any(u8::is_ascii_uppercase) => rest = after,
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// The wire form with its names in lower case; `None` where the type does not allow it.

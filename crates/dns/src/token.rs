@@ -43,6 +43,38 @@ impl<'a> Lexer<'a> {
         Lexer { text, at: 0, line: 1, column: 1, depth: 0, structured: false }
     }
 
+    /// For a text that is part of a larger one, and starts with this line of it.
+    pub(crate) fn starting_at(text: &'a str, line: u32) -> Lexer<'a> {
+        Lexer { line, ..Lexer::new(text) }
+    }
+
+    /// What is still to be read.
+    pub(crate) fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    /// How many octets have been read.
+    pub(crate) fn offset(&self) -> usize {
+        self.at
+    }
+
+    /// The number of the line.
+    pub(crate) fn line(&self) -> u32 {
+        self.line
+    }
+
+    /// Steps over a line that somebody else has read, its end included.
+    pub(crate) fn skip_line(&mut self, length: usize) {
+        self.at += length;
+        self.line += 1;
+        self.column = 1;
+    }
+
+    /// Whether the text ended inside an entry, so that more text could complete it.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.depth > 0 && self.at == self.text.len()
+    }
+
     /// Reads the next entry that has tokens; false at the end of the text.
     pub(crate) fn next_entry(&mut self, entry: &mut Entry<'a>) -> Result<bool, LexicalError> {
         entry.tokens.clear();

@@ -2,8 +2,12 @@
 //!
 //! ```text
 //! text ─► lexer ─► reader (directives, defaults) ─► records with their places ─► packed zone
-//!                    └─ $INCLUDE asks the caller, $GENERATE multiplies
+//!    │               │ └─ $INCLUDE asks the caller, $GENERATE multiplies   ▲
+//!    └─► plain lines ┴─────────────────────────────────────────────────────┘
 //! ```
+//!
+//! The text comes in parts of any size and none of it is kept, so a zone of a million records costs
+//! its records and no more.
 //!
 //! A file is one unit: an error refuses all of it and says where. What can be left out without
 //! changing what was meant (duplicates, names out of the zone) is left out and remarked.
@@ -14,6 +18,9 @@
 
 mod assemble;
 mod generate;
+mod origin;
+mod parts;
+mod plain;
 mod reader;
 mod records;
 #[cfg(test)]
@@ -22,10 +29,10 @@ mod write;
 
 use std::fmt;
 
+pub use parts::ZoneReader;
 pub use write::write_zone;
 
 use crate::{Name, PackedZone};
-use reader::Reader;
 
 /// A file that `$INCLUDE` named.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,16 +93,15 @@ pub struct ZoneFileError {
 /// the file, or why there is none, comes out.
 pub type Include<'a> = dyn FnMut(&str, &str) -> Result<Included, String> + 'a;
 
-/// Reads a zone; without `$ORIGIN` the file's name is the origin.
-pub fn read_zone(path: &str, text: &str, include: &mut Include<'_>) -> Result<ReadZone, ZoneFileError> {
-    let mut reader = Reader::new(path, include);
-    match reader.read_file(0, text).and_then(|()| assemble::pack(&reader.records, reader.soa_owner()?)) {
-        Ok((zone, remarks)) => {
-            let remarks = remarks.into_iter().map(|fault| reader.remark(fault)).collect();
-            Ok(ReadZone { zone, remarks, included: reader.included() })
-        }
-        Err(fault) => Err(reader.error(fault)),
-    }
+/// Reads a zone that is in memory; without `$ORIGIN` the file's name is the origin.
+pub fn read_zone(
+    path: &str,
+    text: impl AsRef<[u8]>,
+    include: &mut Include<'_>,
+) -> Result<ReadZone, ZoneFileError> {
+    let mut reader = ZoneReader::new(path, include);
+    reader.feed(text.as_ref());
+    reader.finish()
 }
 
 /// The origin that a file's name stands for: `zones/example.org.zone` is `example.org.`.

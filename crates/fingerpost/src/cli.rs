@@ -455,6 +455,9 @@ pub struct DnsArguments {
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration,
         env = "FINGERPOST_RESYNC_PERIOD")]
     pub resync_period: Duration,
+    /// Where a NOTIFY may go.
+    #[command(flatten)]
+    pub targets: TargetArguments,
     /// The form of the log
     #[arg(long, value_enum, default_value_t, value_name = "FORM", env = "FINGERPOST_LOG_FORMAT")]
     pub log_format: LogFormat,

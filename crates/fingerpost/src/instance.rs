@@ -9,15 +9,16 @@
 //! Planning that panics costs nothing that is served: the last answers stay, and the next reading
 //! plans everything anew.
 
-pub mod geo;
 pub mod certificate;
+pub mod geo;
 pub mod journal;
 pub mod keeper;
 pub mod listeners;
 pub mod ports;
 pub mod saved;
-pub mod signing;
 pub mod serving;
+pub mod signing;
+pub mod transfers;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -40,6 +41,7 @@ use crate::source::SourceProblem;
 use geo::Geos;
 use listeners::Counted;
 use signing::Signings;
+use transfers::held;
 
 /// What the planning loop writes and HTTP reads.
 #[derive(Debug)]
@@ -162,6 +164,7 @@ impl Instance {
         let planner = self.planner();
         guarded(|| {
             self.views.publish(|table| {
+                let before = table.views.clone();
                 for view in planner.views() {
                     let geo = self.geos.of(&view);
                     let fresh = || Zones::steered_by(geo.clone(), self.health.clone());
@@ -173,19 +176,23 @@ impl Instance {
                     self.signings.apply(&view, zones, now());
                 }
                 table.endpoints = endpoints;
+                held::hold(table, &before, &planner, delta);
             });
         })
     }
 
     /// Serves the whole plan and nothing else, by one swap.
     pub fn publish_all(&self, endpoints: BTreeMap<EndpointId, Endpoint>) -> Result<(), PlanningPanic> {
-        let views = guarded(|| self.zones(&self.planner()))?;
-        self.views.publish(|table| {
-            table.views = views;
-            table.endpoints = endpoints;
-            table.synced = true;
-        });
-        Ok(())
+        let planner = self.planner();
+        let views = guarded(|| self.zones(&planner))?;
+        guarded(|| {
+            self.views.publish(|table| {
+                let before = std::mem::replace(&mut table.views, views);
+                table.endpoints = endpoints;
+                held::hold_all(table, &before, &planner);
+                table.synced = true;
+            });
+        })
     }
 
     /// Looks whether a database of places has changed, and steers by it if so.

@@ -28,8 +28,10 @@ use crate::instance::keeper::Keeper;
 use crate::instance::listeners::Listeners;
 use crate::instance::ports::{Ports, Slot};
 use crate::instance::serving::Serving;
+use crate::instance::transfers::{Means, Transfers};
 use crate::instance::{Instance, saved};
 use crate::planned;
+use crate::secrets::ClusterSecrets;
 use crate::state::StateDir;
 use readiness::{Readiness, pages};
 
@@ -45,7 +47,7 @@ pub async fn run(arguments: &DnsArguments, stop: impl Future<Output = ()>) -> Re
     let connection = Connection::open(&arguments.cluster).await?;
     let page = http::bind(arguments.http, "--http").await?;
     let state = arguments.state.as_deref().map(StateDir::open).transpose()?.map(Arc::new);
-    let mut nameserver = Nameserver::open(arguments, state).await?;
+    let mut nameserver = Nameserver::open(arguments, state, &connection).await?;
     tracing::info!(dns = ?nameserver.listeners.address(Slot::Numbered(0)), http = %page.local_addr()?, "listening");
     let readiness = nameserver.readiness.clone();
     let http =
@@ -75,6 +77,7 @@ struct Nameserver {
     instance: Arc<Instance>,
     keeper: Option<Keeper>,
     listeners: Listeners,
+    transfers: Transfers,
     readiness: Readiness,
     state: Option<Arc<StateDir>>,
     date: Option<Date>,
@@ -86,11 +89,16 @@ struct Nameserver {
 
 impl Nameserver {
     /// Opens the listeners and serves what was kept. Whatever fails here, nothing has started.
-    async fn open(arguments: &DnsArguments, state: Option<Arc<StateDir>>) -> Result<Nameserver> {
+    async fn open(
+        arguments: &DnsArguments,
+        state: Option<Arc<StateDir>>,
+        connection: &Connection,
+    ) -> Result<Nameserver> {
         let classes = arguments.classes.clone();
         let instance = Arc::new(Instance::new(move || planner(&classes)));
         let (views, zones) = state.as_deref().map(saved::load).unwrap_or_default();
         let mut nameserver = Nameserver {
+            transfers: start_transfers(arguments, &instance, connection)?,
             keeper: state.clone().map(|state| Keeper::new(state, instance.clone()).without_serials()),
             instance,
             listeners: Listeners::new(arguments.dns, Serving::new(&arguments.serving)?),
@@ -159,6 +167,8 @@ impl Nameserver {
             self.readiness.plan(false);
             return Ok(());
         }
+        // A class may say something else about transfers, and no answer be another.
+        self.transfers.follow();
         if self.published && delta.is_empty() {
             return Ok(());
         }
@@ -168,6 +178,7 @@ impl Nameserver {
         self.published = true;
         self.instance.set_ready();
         self.readiness.plan(!views.is_empty());
+        self.transfers.follow();
         if let Some(keeper) = &self.keeper {
             keeper.keep(served);
         }
@@ -247,6 +258,23 @@ impl Nameserver {
             keeper.finish().await;
         }
     }
+}
+
+/// What zones were transferred as before a restart is not known: their serials may have been others'.
+fn start_transfers(
+    arguments: &DnsArguments,
+    instance: &Arc<Instance>,
+    connection: &Connection,
+) -> Result<Transfers> {
+    let secrets = ClusterSecrets::new(connection.clone());
+    tokio::spawn(secrets.clone().look());
+    Ok(Transfers::start(Means {
+        instance: instance.clone(),
+        secret_changes: secrets.changes(),
+        secrets,
+        guard: Arc::new(arguments.targets.guard(Vec::new())?),
+        before: BTreeMap::new(),
+    }))
 }
 
 fn planner(classes: &[String]) -> Planner {

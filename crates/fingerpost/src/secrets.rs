@@ -86,6 +86,12 @@ impl Secret {
     }
 }
 
+/// What a Secret holds in base64; an end of line, which editors leave behind, is no part of it.
+pub fn from_base64(text: &[u8]) -> Option<Vec<u8>> {
+    let quoted = serde_json::Value::from(std::str::from_utf8(text).ok()?.trim());
+    serde_json::from_value::<k8s_openapi::ByteString>(quoted).ok().map(|octets| octets.0)
+}
+
 fn classes(text: &str) -> Vec<String> {
     text.split(',').map(|class| class.trim().to_owned()).filter(|class| !class.is_empty()).collect()
 }

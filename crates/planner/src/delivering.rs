@@ -97,7 +97,7 @@ impl Planner {
     }
 
     /// The class with a name; of two clusters' the first one's.
-    fn class_object(&self, name: &str) -> Option<&Arc<Object>> {
+    pub(crate) fn class_object(&self, name: &str) -> Option<&Arc<Object>> {
         let members = self.snapshot.indexed(&Index::Classes).filter_map(|(_, id)| self.snapshot.entry(id));
         let named = members.filter(|entry| *entry.key.reference.name == *name);
         named.min_by_key(|entry| entry.key.cluster)?.object.as_ref()

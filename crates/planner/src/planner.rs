@@ -66,7 +66,7 @@ pub struct Planner {
     pub(crate) clusters: Vec<String>,
     pub(crate) setting: Setting,
     /// Whether this process moves serials, where several could.
-    leads: bool,
+    pub(crate) leads: bool,
     pub(crate) snapshot: Snapshot,
     pub(crate) table: ZoneTable,
     ledger: Ledger,

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::Object;
+use api::dnsclass::Embedded;
+use api::{Object, Spec};
 use dns::{Name, PackedZone, RecordSet};
 
 use crate::facts::ObjectKey;
@@ -11,6 +12,7 @@ use crate::input::{ClusterId, FileNote, ObjectRef, SavedSerial};
 use crate::place::{Place, Scope};
 use crate::planner::Planner;
 use crate::resolve::{Set, Sets, add};
+use crate::setting::Numbering;
 use crate::views::ViewInfo;
 use crate::zone_state::ZoneState;
 use crate::zone_table::Source;
@@ -32,6 +34,9 @@ pub struct ZoneInfo {
     pub serial: u32,
     /// The hash of its content.
     pub hash: u64,
+    /// Whether its serial stands for this content. Where somebody else moves serials, content that has
+    /// no serial yet is not settled.
+    pub is_settled: bool,
     /// How many records it has.
     pub entry_count: u64,
     /// Where it comes from, in words.
@@ -92,9 +97,24 @@ impl Planner {
             unavailable: holder.unavailable.clone(),
             serial: zone.serial,
             hash: zone.hash(),
+            is_settled: self.is_settled(zone),
             entry_count: zone.entry_count(),
             source: self.source_text(&holder.zone.source, &holder.zone.rank.to_string()),
         })
+    }
+
+    fn is_settled(&self, zone: &ZoneState) -> bool {
+        let saved = self.snapshot.serials.get(&zone.origin).copied();
+        let is_followed = Numbering::of(&self.setting, self.leads) == Numbering::Followed;
+        !is_followed || zone.is_settled(saved)
+    }
+
+    /// What an `embedded` class says.
+    pub fn embedded_class(&self, name: &str) -> Option<&Embedded> {
+        match &self.class_object(name)?.spec {
+            Spec::DNSClass(spec) => spec.embedded.as_ref(),
+            _ => None,
+        }
     }
 
     fn source_text(&self, source: &Source, rank: &str) -> String {

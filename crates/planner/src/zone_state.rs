@@ -13,7 +13,7 @@ use crate::resolve::{Set, Sets, add};
 use crate::serial::serial;
 use crate::setting::Numbering;
 use crate::snapshot::Id;
-use crate::zone_table::{Authority, Candidate};
+use crate::zone_table::{Authority, Candidate, KnownSerial};
 
 /// A name of a zone.
 #[derive(Debug, Default)]
@@ -208,6 +208,16 @@ impl ZoneState {
     /// The serial with the hash of the content that carries it.
     pub(crate) fn saved_serial(&self) -> SavedSerial {
         SavedSerial { serial: self.serial, hash: self.hash() }
+    }
+
+    /// Whether the serial that was published last was published for this content.
+    pub(crate) fn is_settled(&self, saved: Option<SavedSerial>) -> bool {
+        let authority = self.holder.as_ref().and_then(|holder| holder.authority.as_ref());
+        match authority.and_then(|authority| authority.known_serial) {
+            // An older operator says no hash; then the serial is all there is to go by.
+            Some(KnownSerial::Published(published)) => published.hash.is_none_or(|hash| hash == self.hash()),
+            _ => saved.is_some_and(|saved| saved.hash == self.hash()),
+        }
     }
 
     /// How many records there are, the SOA included and each counted once over all views.

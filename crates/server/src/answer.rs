@@ -120,7 +120,8 @@ pub fn respond_limited(octets: &[u8], around: Circumstances<'_>, out: &mut Vec<u
     let offer = Offer::new(&query, &around).only_cookie();
     if offer.state == CookieState::Bad {
         let answer = Answer::failed(Rcode::BadCookie, None);
-        Message::new(&query, octets.len(), out).write(&answer, &offer);
+        // Without its cookie it would be of no use.
+        Message::new(&query, usize::from(u16::MAX), out).write(&answer, &offer);
         if out.len() <= octets.len() {
             return Some(Reply::of(&query, &answer, &offer, false));
         }

@@ -23,6 +23,7 @@ mod network;
 mod rate_limit;
 mod rcode;
 pub mod steering;
+pub mod transfer;
 mod views;
 mod zones;
 

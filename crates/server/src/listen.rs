@@ -15,7 +15,8 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::{Circumstances, Counters, EndpointId, Identity, RateLimit, Reply, Transport, Views, respond};
+use crate::transfer::{self, Attended, Door};
+use crate::{Circumstances, Counters, EndpointId, Identity, RateLimit, Transport, ViewTable, Views, respond};
 
 mod conversation;
 mod error;
@@ -195,24 +196,33 @@ impl Service {
         Service { endpoint, views, identity, keepalive, counters }
     }
 
-    /// Answers one message into `out`; counts a message that gets no response.
-    fn respond(
-        &self,
-        query: &[u8],
-        client: IpAddr,
-        transport: Transport,
-        out: &mut Vec<u8>,
-    ) -> Option<Reply> {
+    /// Answers one message; counts a message that gets no response.
+    fn attend(&self, query: &[u8], client: IpAddr, transport: Transport, out: &mut Vec<u8>) -> Attended {
         self.counters.query(transport);
         let table = self.views.load();
         let (sight, identity) = (table.sight(self.endpoint, client), &*self.identity);
         let (keepalive, now, draw) = (self.keepalive, seconds(), draw());
-        let reply =
-            respond(query, Circumstances { sight, client, transport, identity, keepalive, now, draw }, out);
-        if reply.is_none() {
+        let around = Circumstances { sight, client, transport, identity, keepalive, now, draw };
+        let attended = self.attend_with(&table, query, around, out);
+        if matches!(attended, Attended::Silent) {
             self.counters.dropped();
         }
-        reply
+        attended
+    }
+
+    /// Answers one message by one version of the table.
+    fn attend_with(
+        &self,
+        table: &ViewTable,
+        query: &[u8],
+        around: Circumstances<'_>,
+        out: &mut Vec<u8>,
+    ) -> Attended {
+        let (archive, endpoint, now) = (self.views.archive(), self.endpoint, u64::from(around.now));
+        match transfer::attend(query, Door { table, archive, endpoint, now }, around, out) {
+            Attended::Plain => respond(query, around, out).map_or(Attended::Silent, Attended::Replied),
+            attended => attended,
+        }
     }
 }
 

@@ -28,7 +28,7 @@ const TIME_BITS: u32 = 40;
 pub struct RateLimit {
     /// How many responses a second; 0 switches it off.
     pub per_second: u32,
-    /// Every how manieth of those held back is sent empty and truncated; 0 never, 1 always.
+    /// Of those held back every n-th is sent, empty and truncated; 0 is none, 1 is all.
     pub slip: u8,
     /// Whether clients on loopback addresses are never limited.
     pub exempt_loopback: bool,

@@ -19,6 +19,8 @@ pub enum Rcode {
     Refused,
     /// A DNAME gives a name that is too long (RFC 6672 section 2.2).
     YxDomain,
+    /// The zone of a transfer is not here, or a signature does not hold (RFC 5936, RFC 8945).
+    NotAuth,
     /// An EDNS version above 0.
     BadVers,
     /// A cookie that is not ours (RFC 7873 section 8).
@@ -27,7 +29,7 @@ pub enum Rcode {
 
 impl Rcode {
     /// All of them, by number.
-    pub const ALL: [Rcode; 9] = [
+    pub const ALL: [Rcode; 10] = [
         Rcode::NoError,
         Rcode::FormErr,
         Rcode::ServFail,
@@ -35,6 +37,7 @@ impl Rcode {
         Rcode::NotImp,
         Rcode::Refused,
         Rcode::YxDomain,
+        Rcode::NotAuth,
         Rcode::BadVers,
         Rcode::BadCookie,
     ];
@@ -42,6 +45,7 @@ impl Rcode {
     /// The number on the wire; above 15 its upper bits are in the OPT record.
     pub fn number(self) -> u16 {
         match self {
+            Rcode::NotAuth => 9,
             Rcode::BadVers => 16,
             Rcode::BadCookie => 23,
             other => other as u16,
@@ -59,6 +63,7 @@ impl fmt::Display for Rcode {
             Rcode::NotImp => "NOTIMP",
             Rcode::Refused => "REFUSED",
             Rcode::YxDomain => "YXDOMAIN",
+            Rcode::NotAuth => "NOTAUTH",
             Rcode::BadVers => "BADVERS",
             Rcode::BadCookie => "BADCOOKIE",
         })

@@ -12,9 +12,11 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 
 use arc_swap::{ArcSwap, Guard};
+use dns::Name;
 
 use crate::fast::SMALL;
-use crate::{Network, Sight, Zones};
+use crate::transfer::{Archive, TransferSettings};
+use crate::{Network, Sight, Zone, Zones};
 
 /// A listening address by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,6 +40,13 @@ pub struct ViewTable {
     pub endpoints: BTreeMap<EndpointId, Endpoint>,
     /// Whether the world has been read once. Until then nothing is said not to exist.
     pub synced: bool,
+    /// Who may transfer the zones of a view; where nothing is said, nobody.
+    pub transfers: BTreeMap<String, Arc<TransferSettings>>,
+    /// The catalog zones of views, for those who may transfer.
+    pub catalogs: BTreeMap<String, Zones>,
+    /// Zones whose content is ahead of their serial, with what is transferred meanwhile: the last
+    /// version whose serial stood for it, where one is known.
+    pub held: BTreeMap<String, BTreeMap<Name, Option<Arc<Zone>>>>,
 }
 
 impl ViewTable {
@@ -94,6 +103,7 @@ pub struct Views(Arc<Shared>);
 struct Shared {
     table: ArcSwap<ViewTable>,
     writer: Mutex<Option<Compiler>>,
+    archive: Archive,
 }
 
 impl Views {
@@ -109,6 +119,11 @@ impl Views {
         if self.0.publish(change) {
             compiler.get_or_insert_with(|| Compiler::start(Arc::downgrade(&self.0))).wake();
         }
+    }
+
+    /// What is transferred of the table's zones.
+    pub fn archive(&self) -> &Archive {
+        &self.0.archive
     }
 
     /// The table as it now stands.

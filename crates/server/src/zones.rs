@@ -13,6 +13,7 @@ use crate::fast::{Index, Origins};
 use crate::steering::{GeoSource, Health};
 
 mod order;
+mod walk;
 mod zone;
 
 pub use zone::Zone;

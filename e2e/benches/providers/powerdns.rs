@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::bare;
 use crate::delivering::Delivering;
+use crate::recorder::Recorder;
 use crate::world::{ZONE, median, milliseconds, nodes};
 
 /// The sizes of batches that the bare client tries.
@@ -50,8 +51,14 @@ pub(crate) fn measure(store: Store, records: usize, rounds: usize) -> Result<()>
 
 fn deliver(store: Store, records: usize) -> Result<Round> {
     let server = PowerDns::with(store, "")?;
-    let mut delivering = Delivering::start(Arc::new(server.provider()?))?;
+    let recorder = Recorder::new(server.provider()?);
+    let mut delivering = Delivering::start(recorder.clone())?;
+    let start = std::time::Instant::now();
     let all = delivering.deliver(nodes(0..records, [192, 0, 2, 1])?)?;
+    for call in recorder.seen().calls {
+        eprintln!("{:>10} {:>7.1} .. {:>7.1}", call.what, (call.start - start).as_secs_f64()*1e3, (call.end - start).as_secs_f64()*1e3);
+    }
+    eprintln!("all {:.1}", all.as_secs_f64()*1e3);
     let requests = rest(&server)?;
     let rrsets = bare::rrsets(&server)?;
     let before = rest(&server)?;

@@ -75,6 +75,8 @@ pub(super) struct Zone {
     active: BTreeMap<Name, Active>,
     queues: BTreeMap<Stage, BTreeSet<Name>>,
     waiting: BTreeSet<(Moment, Name)>,
+    /// Names that have yet to be worked out after a reading of the zone, the last first.
+    unworked: Vec<Name>,
     /// What made room for something that was refused, and is to stand again.
     restoring: Vec<Entry>,
     turn: turn::Turn,
@@ -97,6 +99,8 @@ struct Active {
     deleted: BTreeSet<Rtype>,
     /// What was told to stay until its replacement stands.
     relied_on: BTreeSet<Rtype>,
+    /// Whether what was written only has to be read back, and then nothing is left to be done.
+    is_last: bool,
     /// Failures of single sets.
     waits: BTreeMap<Rtype, Backoff>,
     /// Failures to read it.
@@ -129,6 +133,7 @@ impl Zone {
             active: BTreeMap::new(),
             queues: BTreeMap::new(),
             waiting: BTreeSet::new(),
+            unworked: Vec::new(),
             restoring: Vec::new(),
             turn: turn::Turn::new(at),
             ahead: ahead::Ahead::default(),
@@ -217,13 +222,26 @@ impl Zone {
 
     /// Works out anew what every name needs that could need anything.
     pub(super) fn work_out_all(&mut self, at: At<'_>) {
+        self.unworked = self.names();
+        self.work_through(usize::MAX, at);
+    }
+
+    /// Every name that could need anything, the last first.
+    fn names(&self) -> Vec<Name> {
         // Each of these is in order already, so that sorting is little more than merging.
         let mut names: Vec<Name> = self.origins.values().flat_map(Origin::names).collect();
         let others = self.marks.names().chain(self.active.keys()).chain(self.origins.keys());
         names.extend(others.cloned());
         names.sort();
         names.dedup();
-        for name in &names {
+        names.reverse();
+        names
+    }
+
+    /// Works out some of the names that are left to be.
+    fn work_through(&mut self, most: usize, at: At<'_>) {
+        let left = self.unworked.len().saturating_sub(most);
+        for name in self.unworked.split_off(left).iter().rev() {
             self.work_out(name, at);
         }
     }
@@ -231,6 +249,8 @@ impl Zone {
     /// Takes in how a request went; gives the failure that is about more than single records.
     pub(super) fn done(&mut self, job: &Job, outcome: Outcome, at: At<'_>) -> Option<Failure> {
         self.busy = false;
+        self.catch_up(at);
+        self.work_through(usize::MAX, at);
         let failure = match (job, outcome) {
             (Job::ReadZone, Outcome::Zone(Ok(entries))) => {
                 self.zone_was_read(entries, at);
@@ -287,6 +307,9 @@ impl Zone {
             stage = self.stage(name, &self.situation(name, at), at);
         }
         self.queue(name, stage, at);
+        if stage == Some(Stage::ReadBack) {
+            self.note_last(name, &situation);
+        }
     }
 
     fn queue(&mut self, name: &Name, stage: Option<Stage>, at: At<'_>) {
@@ -296,7 +319,7 @@ impl Zone {
             return;
         };
         let active = self.active.entry(name.clone()).or_default();
-        active.stage = Some(stage);
+        (active.stage, active.is_last) = (Some(stage), false);
         let waits = active.waits.values().chain([&active.unreadable]);
         active.wake = waits.map(Backoff::until).filter(|until| *until > at.now).min();
         if let Some(wake) = active.wake {

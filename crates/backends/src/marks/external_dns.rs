@@ -85,6 +85,11 @@ impl Registry {
         Registry { records: BTreeMap::new(), namings: all }
     }
 
+    /// Whether nothing was remembered.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
     /// Remembers a set if it is a registry record.
     pub fn note(&mut self, set: &RecordSet) {
         if let Some(heritage) = Heritage::read(set) {

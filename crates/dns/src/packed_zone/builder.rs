@@ -20,7 +20,7 @@ pub(crate) struct Builder {
 
 /// The node that is being written, and where its counts stand in the buffer.
 struct OpenNode {
-    below: Vec<u8>,
+    key_at: usize,
     set_count_at: usize,
     set_count: u16,
     rtype: Option<Rtype>,
@@ -30,10 +30,15 @@ struct OpenNode {
 
 impl Builder {
     pub(crate) fn new(origin: Name) -> Builder {
+        Builder::with_room(origin, 0, 0)
+    }
+
+    /// A builder that has room for so many names and octets before it has to ask for more.
+    pub(crate) fn with_room(origin: Name, names: usize, octets: usize) -> Builder {
         Builder {
             origin,
-            buffer: Vec::new(),
-            places: Vec::new(),
+            buffer: Vec::with_capacity(octets),
+            places: Vec::with_capacity(names),
             records: 0,
             sets: 0,
             soas: 0,
@@ -82,16 +87,18 @@ impl Builder {
 
     /// The node of this name: the one that is open, or a new one.
     fn open_node(&mut self, below: &[u8]) -> OpenNode {
-        if let Some(node) = self.node.take_if(|node| node.below == below) {
+        let buffer = &self.buffer;
+        if let Some(node) = self.node.take_if(|node| buffer[node.key_at..node.set_count_at] == *below) {
             return node;
         }
         self.places.push(self.buffer.len() as u32);
         self.buffer.extend_from_slice(&(below.len() as u16).to_be_bytes());
+        let key_at = self.buffer.len();
         self.buffer.extend_from_slice(below);
         let set_count_at = self.buffer.len();
         self.buffer.extend_from_slice(&[0; 2]);
         OpenNode {
-            below: below.to_vec(),
+            key_at,
             set_count_at,
             set_count: 0,
             rtype: None,

@@ -1,78 +1,131 @@
-//! A packed zone as octets, for the state on disk.
-//!
-//! What is read back was perhaps written by another version or damaged, so every name and every
-//! record's data is checked again.
+//! A packed zone as octets, to be kept on disk.
 //!
 //! ```text
-//! magic and version, content hash, length of the origin's key, origin's key, buffer
+//! "fpz" and the version │ hash of the content │ length of the origin's key, key │ the nodes' buffer
 //! ```
+//!
+//! The buffer is the one in memory, so reading is one pass that checks it and notes where the nodes
+//! are. Whatever the octets are, they are a zone or refused: nobody who reads the zone has to doubt
+//! its buffer.
 
 use super::node::Reader;
-use super::{Builder, PackedNode, PackedZone, PackedZoneError};
-use crate::{Name, Rdata, Rtype};
+use super::{PackedNode, PackedZone, PackedZoneError};
+use crate::content_hash::hash_parts;
+use crate::name::{MAX_WIRE, labels_len};
+use crate::rdata::is_canonical;
+use crate::{Name, Rtype};
 
-/// The last octet is the version of the form.
+/// Names the format and its version; another version begins with another form.
 const MAGIC: &[u8] = b"fpz\x01";
 
 impl PackedZone {
     /// The zone as octets that [`PackedZone::from_bytes`] reads.
     pub fn to_bytes(&self) -> Vec<u8> {
+        let (head, nodes) = self.as_parts();
+        [&head, nodes].concat()
+    }
+
+    /// The octets of [`PackedZone::to_bytes`] in two parts, of which the second, which is nearly
+    /// all, is lent.
+    pub fn as_parts(&self) -> (Vec<u8>, &[u8]) {
         let key = self.origin.key();
-        [MAGIC, &self.hash.to_be_bytes(), &(key.len() as u16).to_be_bytes(), key, &self.buffer].concat()
+        let head = [MAGIC, &self.hash.to_be_bytes(), &(key.len() as u16).to_be_bytes(), key].concat();
+        (head, &self.buffer)
     }
 
     /// Reads what [`PackedZone::to_bytes`] wrote; anything else is refused.
     pub fn from_bytes(octets: &[u8]) -> Result<PackedZone, PackedZoneError> {
-        let mut reader = Reader(octets.strip_prefix(MAGIC).ok_or(PackedZoneError::Malformed)?);
-        let hash = reader.take(8).ok_or(PackedZoneError::Malformed)?;
-        let origin = reader.record().filter(|key| Name::is_key(key)).ok_or(PackedZoneError::Malformed)?;
-        let buffer = reader.0;
-        let zone = rebuilt(Name::from_key(origin), buffer)?;
-        // Counts of zero and the like would have come out differently; the hash tells when nodes
-        // are missing.
-        let same = *zone.buffer == *buffer && zone.hash.to_be_bytes() == hash;
-        if same { Ok(zone) } else { Err(PackedZoneError::Malformed) }
+        PackedZone::from_vec(octets.to_vec())
+    }
+
+    /// As [`PackedZone::from_bytes`]; the octets become the zone, without a copy.
+    pub fn from_vec(mut octets: Vec<u8>) -> Result<PackedZone, PackedZoneError> {
+        let (hash, origin, head) = head(&octets).ok_or(PackedZoneError::Malformed)?;
+        octets.drain(..head);
+        let checked = Checked::read(&origin, &octets).ok_or(PackedZoneError::Malformed)?;
+        let apex = PackedNode::read(&origin, &octets).filter(|node| node.key_below_origin().is_empty());
+        let soa = apex.and_then(|apex| apex.set(Rtype::SOA)).map(|soa| soa.to_record_set(origin.clone()));
+        // The hash tells when nodes are missing.
+        let soa = soa.filter(|_| checked.soas == 1 && checked.hash == hash);
+        Ok(PackedZone {
+            soa: soa.ok_or(PackedZoneError::Malformed)?,
+            origin,
+            records: checked.records,
+            sets: checked.sets,
+            hash,
+            places: checked.places.into(),
+            buffer: octets.into(),
+        })
     }
 }
 
-fn rebuilt(origin: Name, buffer: &[u8]) -> Result<PackedZone, PackedZoneError> {
-    let mut builder = Builder::new(origin.clone());
-    let mut rest = buffer;
-    let mut last_key = None;
-    while !rest.is_empty() {
-        let node = PackedNode::read(&origin, rest).ok_or(PackedZoneError::Malformed)?;
-        let key = node.key_below_origin();
-        if last_key.is_some_and(|last| last >= key) || !Name::is_key(node.name().key()) {
-            return Err(PackedZoneError::Malformed);
+/// The hash, the origin, and how long the head is.
+fn head(octets: &[u8]) -> Option<(u64, Name, usize)> {
+    let mut reader = Reader(octets.strip_prefix(MAGIC)?);
+    let hash = u64::from_be_bytes(reader.take(8)?.try_into().ok()?);
+    let origin = reader.record().filter(|key| Name::is_key(key))?;
+    Some((hash, Name::from_key(origin), octets.len() - reader.0.len()))
+}
+
+/// What one pass over the nodes finds.
+#[derive(Default)]
+struct Checked {
+    places: Vec<u32>,
+    records: usize,
+    sets: usize,
+    soas: usize,
+    hash: u64,
+}
+
+impl Checked {
+    fn read(origin: &Name, nodes: &[u8]) -> Option<Checked> {
+        u32::try_from(nodes.len()).ok()?;
+        let room = MAX_WIRE - origin.wire_len();
+        let mut checked = Checked::default();
+        let mut reader = Reader(nodes);
+        let mut last_key = None;
+        while !reader.0.is_empty() {
+            checked.places.push((nodes.len() - reader.0.len()) as u32);
+            let below = reader.record().filter(|below| last_key.is_none_or(|last| last < *below))?;
+            labels_len(below).filter(|length| *length <= room)?;
+            checked.read_sets(origin, below, &mut reader)?;
+            last_key = Some(below);
         }
-        rest = push_node(&mut builder, rest, key)?;
-        last_key = Some(key);
+        checked.places.shrink_to_fit();
+        Some(checked)
     }
-    builder.finish()
-}
 
-/// Copies a node record by record, in strict order; gives what comes after it.
-fn push_node<'a>(builder: &mut Builder, octets: &'a [u8], key: &[u8]) -> Result<&'a [u8], PackedZoneError> {
-    let mut reader = Reader(octets);
-    let mut number_of_sets = reader.take(2 + key.len()).and_then(|_| reader.u16());
-    let mut last = None;
-    while let Some(left) = number_of_sets.and_then(|number| number.checked_sub(1)) {
-        number_of_sets = Some(left);
-        let (rtype, ttl, count) = header(&mut reader).ok_or(PackedZoneError::Malformed)?;
+    /// At least one set, the types in order.
+    fn read_sets(&mut self, origin: &Name, below: &[u8], reader: &mut Reader<'_>) -> Option<()> {
+        let count = reader.u16().filter(|count| *count > 0)?;
+        let mut last = None;
         for _ in 0..count {
-            let wire = reader.record().filter(|wire| is_canonical(rtype, wire));
-            let wire = wire.filter(|wire| last < Some((rtype, *wire))).ok_or(PackedZoneError::Malformed)?;
-            builder.push(key, rtype, ttl, wire)?;
-            last = Some((rtype, wire));
+            let rtype = Rtype(reader.u16()?);
+            if last.is_some_and(|last| last >= rtype) {
+                return None;
+            }
+            let ttl = reader.u32()?;
+            self.read_records(reader, |wire| hash_parts(origin.key(), below, rtype, ttl, wire), rtype)?;
+            last = Some(rtype);
         }
+        self.sets += usize::from(count);
+        Some(())
     }
-    Ok(reader.0)
-}
 
-fn header(reader: &mut Reader<'_>) -> Option<(Rtype, u32, u32)> {
-    Some((Rtype(reader.u16()?), reader.u32()?, reader.u32()?))
-}
-
-fn is_canonical(rtype: Rtype, wire: &[u8]) -> bool {
-    Rdata::from_wire(rtype, wire).is_ok_and(|data| data.wire() == wire)
+    /// At least one record, in order, each as its type has it.
+    fn read_records(&mut self, reader: &mut Reader<'_>, hash: impl Fn(&[u8]) -> u64, rtype: Rtype) -> Option<()> {
+        let count = reader.u32().filter(|count| *count > 0)?;
+        let mut last = None;
+        for _ in 0..count {
+            let wire = reader.record().filter(|wire| last.is_none_or(|last| last < *wire))?;
+            if !is_canonical(rtype, wire) {
+                return None;
+            }
+            self.hash = self.hash.wrapping_add(hash(wire));
+            last = Some(wire);
+        }
+        self.records += count as usize;
+        self.soas += if rtype == Rtype::SOA { count as usize } else { 0 };
+        Some(())
+    }
 }

@@ -1,6 +1,6 @@
 //! Makes the records of a file one zone, by the rules that hold over the whole of it.
 
-use super::records::{Entry, Record, Records};
+use super::records::{Record, Records};
 use super::{Fault, Place};
 use crate::packed_zone::Builder;
 use crate::{Name, PackedZone, Rtype};
@@ -9,15 +9,17 @@ use crate::{Name, PackedZone, Rtype};
 const MAX_REMARKS: usize = 100;
 
 /// Packs the records; what is left out or changed is remarked.
-pub(super) fn pack(records: &Records, origin: Name) -> Result<(PackedZone, Vec<Fault>), Fault> {
+pub(super) fn pack(records: Records, origin: Name) -> Result<(PackedZone, Vec<Fault>), Fault> {
+    let records = records.rebased(origin.key())?;
+    let order = records.order();
     let mut packing = Packing {
-        records,
+        records: &records,
         origin: &origin,
-        builder: Builder::new(origin.clone()),
+        builder: Builder::with_room(origin.clone(), records.len(), records.octets()),
         remarks: Remarks::default(),
     };
-    let entries = records.sorted();
-    for node in entries.chunk_by(|a, b| records.get(a).key == records.get(b).key) {
+    order.outside.iter().for_each(|at| packing.remark_out_of_zone(*at));
+    for node in order.inside.chunk_by(|a, b| records.get(*a).key == records.get(*b).key) {
         packing.push_node(node)?;
     }
     let zone = packing.builder.finish().map_err(|error| START.fault(error))?;
@@ -34,71 +36,75 @@ struct Packing<'a> {
 }
 
 impl Packing<'_> {
-    fn push_node(&mut self, node: &[Entry]) -> Result<(), Fault> {
-        let Some(below) = node.first().and_then(|e| self.records.get(e).key.strip_prefix(self.origin.key()))
-        else {
-            node.iter().for_each(|entry| self.remark_out_of_zone(entry));
-            return Ok(());
-        };
+    fn push_node(&mut self, node: &[u32]) -> Result<(), Fault> {
+        if let [at] = node {
+            let record = self.records.get(*at);
+            return self.push(&record, record.ttl);
+        }
         self.check(node)?;
-        for set in node.chunk_by(|a, b| self.records.get(a).rtype == self.records.get(b).rtype) {
-            self.push_set(below, set)?;
+        for set in node.chunk_by(|a, b| self.records.get(*a).rtype == self.records.get(*b).rtype) {
+            self.push_set(set)?;
         }
         Ok(())
     }
 
-    fn remark_out_of_zone(&mut self, entry: &Entry) {
-        let name = Name::from_key(self.records.get(entry).key);
-        self.remarks
-            .push(entry.place, || format!("{name} does not lie in the zone {}: left out", self.origin));
+    fn remark_out_of_zone(&mut self, at: u32) {
+        let record = self.records.get(at);
+        self.remarks.push(self.records.place(&record), || {
+            format!("{} does not lie in the zone {}: left out", self.records.name(&record), self.origin)
+        });
     }
 
-    fn push_set(&mut self, below: &[u8], set: &[Entry]) -> Result<(), Fault> {
-        let ttl = set.iter().map(|entry| self.records.get(entry).ttl).min().unwrap_or_default();
-        let mut last: Option<&Entry> = None;
-        for entry in set {
-            let record = self.records.get(entry);
+    fn push_set(&mut self, set: &[u32]) -> Result<(), Fault> {
+        let ttl = set.iter().map(|at| self.records.get(*at).ttl).min().unwrap_or_default();
+        let mut last: Option<Record<'_>> = None;
+        for at in set {
+            let record = self.records.get(*at);
+            let here = self.records.place(&record);
             if record.ttl != ttl {
-                self.remarks.push(entry.place, || differing_ttl(&record, ttl));
+                self.remarks.push(here, || differing_ttl(self.records, &record, ttl));
             }
-            match last.filter(|last| self.records.get(last).wire == record.wire) {
-                Some(first) => self.remarks.push(entry.place, || duplicate(&record, first.place)),
+            match last.filter(|last| last.wire == record.wire) {
+                Some(first) => self.remarks.push(here, || duplicate(self.records, &record, &first)),
                 None => {
-                    let pushed = self.builder.push(below, record.rtype, ttl, record.wire);
-                    pushed.map_err(|error| entry.place.fault(error))?;
-                    last = Some(entry);
+                    self.push(&record, ttl)?;
+                    last = Some(record);
                 }
             }
         }
         Ok(())
     }
 
+    fn push(&mut self, record: &Record<'_>, ttl: u32) -> Result<(), Fault> {
+        let pushed = self.builder.push(record.key, record.rtype, ttl, record.wire);
+        pushed.map_err(|error| self.records.place(record).fault(error))
+    }
+
     /// Refuses CNAME beside other data, and two CNAMEs or two DNAMEs (RFC 2181 section 10.1,
     /// RFC 6672 section 2.4).
-    fn check(&self, node: &[Entry]) -> Result<(), Fault> {
-        let of_type = |rtype| move |entry: &&Entry| self.records.get(entry).rtype == rtype;
+    fn check(&self, node: &[u32]) -> Result<(), Fault> {
+        let all = || node.iter().map(|at| self.records.get(*at));
         for alias in [Rtype::CNAME, Rtype::DNAME] {
-            let Some(first) = node.iter().find(of_type(alias)) else { continue };
-            let differs = |entry: &&Entry| self.records.get(entry).wire != self.records.get(first).wire;
-            if let Some(second) = node.iter().filter(of_type(alias)).find(differs) {
-                return Err(self.conflict(first, second, "at most one of this type"));
+            let Some(first) = all().find(|record| record.rtype == alias) else { continue };
+            let second = all().find(|record| record.rtype == alias && record.wire != first.wire);
+            if let Some(second) = second {
+                return Err(self.conflict(&first, &second, "at most one of this type"));
             }
-            let other = node.iter().find(|entry| !may_stand_beside_cname(self.records.get(entry).rtype));
+            let other = all().find(|record| !may_stand_beside_cname(record.rtype));
             if let Some(other) = other.filter(|_| alias == Rtype::CNAME) {
-                return Err(self.conflict(first, other, "nothing beside a CNAME"));
+                return Err(self.conflict(&first, &other, "nothing beside a CNAME"));
             }
         }
         Ok(())
     }
 
-    fn conflict(&self, a: &Entry, b: &Entry, rule: &str) -> Fault {
-        let (earlier, later) = if a.place < b.place { (a, b) } else { (b, a) };
-        let name = Name::from_key(self.records.get(later).key);
-        let (first, second) = (self.records.get(earlier).rtype, self.records.get(later).rtype);
-        let line = earlier.place.line;
-        later
-            .place
-            .fault(format!("{name} has {second} here and {first} in line {line}; a name may have {rule}"))
+    fn conflict(&self, a: &Record<'_>, b: &Record<'_>, rule: &str) -> Fault {
+        let place = |record: &Record<'_>| self.records.place(record);
+        let (earlier, later) = if place(a) < place(b) { (a, b) } else { (b, a) };
+        let (first, second, line) = (earlier.rtype, later.rtype, place(earlier).line);
+        let name = self.records.name(later);
+        let message = format!("{name} has {second} here and {first} in line {line}; a name may have {rule}");
+        place(later).fault(message)
     }
 }
 
@@ -106,13 +112,13 @@ fn may_stand_beside_cname(rtype: Rtype) -> bool {
     matches!(rtype, Rtype::CNAME | Rtype::RRSIG | Rtype::NSEC)
 }
 
-fn differing_ttl(record: &Record<'_>, lowest: u32) -> String {
-    let (name, rtype, ttl) = (Name::from_key(record.key), record.rtype, record.ttl);
+fn differing_ttl(records: &Records, record: &Record<'_>, lowest: u32) -> String {
+    let (name, rtype, ttl) = (records.name(record), record.rtype, record.ttl);
     format!("the TTL {ttl} differs from others of {name} {rtype}: all of them have the lowest, {lowest}")
 }
 
-fn duplicate(record: &Record<'_>, first: Place) -> String {
-    let (name, rtype, line) = (Name::from_key(record.key), record.rtype, first.line);
+fn duplicate(records: &Records, record: &Record<'_>, first: &Record<'_>) -> String {
+    let (name, rtype, line) = (records.name(record), record.rtype, records.place(first).line);
     format!("the same record of {name} {rtype} stands in line {line}: left out")
 }
 

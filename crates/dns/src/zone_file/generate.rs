@@ -1,5 +1,7 @@
 //! The pieces of `$GENERATE`: a range of numbers, and texts with a place for the number.
 
+use std::fmt::Write;
+
 /// `start-stop` or `start-stop/step`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Range {
@@ -88,9 +90,47 @@ impl Template {
         Ok(Template(parts))
     }
 
-    /// The text for one number; `None` where an offset makes it negative.
-    pub(super) fn expand(&self, number: u32) -> Option<String> {
-        self.0.iter().map(|part| part.expand(number)).collect()
+    /// Writes the text for one number over what is in `out`; `None` where an offset makes it
+    /// negative.
+    fn expand(&self, number: u32, out: &mut String) -> Option<()> {
+        out.clear();
+        self.0.iter().try_for_each(|part| part.expand(number, out))
+    }
+}
+
+/// The texts of one `$GENERATE` for one number after the other, in room that is used again.
+pub(super) struct Generation {
+    templates: Vec<Template>,
+    /// The owner, then the fields of the data.
+    texts: Vec<String>,
+}
+
+impl Generation {
+    pub(super) fn new(owner: Template, data: Vec<Template>) -> Generation {
+        let templates: Vec<Template> = std::iter::once(owner).chain(data).collect();
+        let texts = vec![String::new(); templates.len()];
+        Generation { templates, texts }
+    }
+
+    /// Goes to a number; `None` where an offset makes it negative.
+    pub(super) fn expand(&mut self, number: u32) -> Option<()> {
+        let mut texts = self.templates.iter().zip(&mut self.texts);
+        texts.try_for_each(|(template, text)| template.expand(number, text))
+    }
+
+    pub(super) fn owner(&self) -> &str {
+        self.texts.first().map_or("", String::as_str)
+    }
+
+    pub(super) fn data(&self) -> &[String] {
+        self.texts.get(1..).unwrap_or_default()
+    }
+
+    /// The fields of the data, where there is room for all of them.
+    pub(super) fn fields<'a, 'r>(&'a self, room: &'r mut [&'a str]) -> Option<&'r [&'a str]> {
+        let fields = room.get_mut(..self.data().len())?;
+        fields.iter_mut().zip(self.data()).for_each(|(field, text)| *field = text);
+        Some(fields)
     }
 }
 
@@ -144,19 +184,23 @@ impl Base {
 }
 
 impl Part {
-    fn expand(&self, number: u32) -> Option<String> {
+    fn expand(&self, number: u32, out: &mut String) -> Option<()> {
         let form = match self {
-            Part::Text(text) => return Some(text.clone()),
+            Part::Text(text) => {
+                out.push_str(text);
+                return Some(());
+            }
             Part::Number(form) => form,
         };
         let (number, width) = (u64::try_from(i64::from(number) + form.offset).ok()?, form.width);
-        Some(match form.base {
-            Base::Decimal => format!("{number:0width$}"),
-            Base::Octal => format!("{number:0width$o}"),
-            Base::Hexadecimal { upper: false } => format!("{number:0width$x}"),
-            Base::Hexadecimal { upper: true } => format!("{number:0width$X}"),
-            Base::Nibbles { upper } => nibbles(number, width, upper),
-        })
+        match form.base {
+            Base::Decimal => write!(out, "{number:0width$}"),
+            Base::Octal => write!(out, "{number:0width$o}"),
+            Base::Hexadecimal { upper: false } => write!(out, "{number:0width$x}"),
+            Base::Hexadecimal { upper: true } => write!(out, "{number:0width$X}"),
+            Base::Nibbles { upper } => out.write_str(&nibbles(number, width, upper)),
+        }
+        .ok()
     }
 }
 

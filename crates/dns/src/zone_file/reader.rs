@@ -1,7 +1,9 @@
 //! Reads entries one after the other and keeps what they leave to the next: origin, owner, TTL.
 
-use super::generate::{Range, Template};
-use super::records::Records;
+use super::generate::{Generation, Range, Template};
+use super::origin::Origin;
+use super::plain::{self, Line};
+use super::records::{New, Records};
 use super::{Fault, Include, Place, Remark, ZoneFileError, origin_of_path};
 use crate::token::{Entry, Lexer, Token};
 use crate::{MAX_TTL, Name, Rdata, Rtype, parse_seconds};
@@ -25,12 +27,27 @@ pub(super) struct Reader<'i, 'f> {
     open: Vec<u16>,
     /// The origin that the file starts with.
     first_origin: Option<Name>,
-    origin: Option<Name>,
-    owner: Option<Name>,
+    origin: Option<Origin>,
+    /// The key of the last owner.
+    owner: Option<Vec<u8>>,
     default_ttl: Option<u32>,
     last_ttl: Option<u32>,
     generated: usize,
     soa: Option<(Name, Rdata, Place)>,
+    /// Whether plain records take the short way; tests compare it with the long one.
+    pub(super) short_way: bool,
+    /// Room for the data of a plain record, and for the key of a generated one.
+    wire: Vec<u8>,
+    generated_key: Vec<u8>,
+}
+
+/// Some lines of a file.
+struct Part<'a> {
+    file: u16,
+    text: &'a str,
+    /// The number of the first line.
+    line: u32,
+    is_last: bool,
 }
 
 /// What stands between owner and data.
@@ -49,32 +66,79 @@ impl<'i, 'f> Reader<'i, 'f> {
             paths: vec![path.to_owned()],
             open: Vec::new(),
             first_origin: origin.clone(),
-            origin,
+            origin: origin.map(Origin::new),
             owner: None,
             default_ttl: None,
             last_ttl: None,
             generated: 0,
             soa: None,
+            short_way: true,
+            wire: Vec::new(),
+            generated_key: Vec::new(),
         }
     }
 
-    pub(super) fn read_file(&mut self, file: u16, text: &str) -> Result<(), Fault> {
+    fn read_file(&mut self, file: u16, text: &str) -> Result<(), Fault> {
         self.open.push(file);
         // Some editors put a byte order mark at the start.
-        let mut lexer = Lexer::new(text.strip_prefix('\u{feff}').unwrap_or(text));
-        let mut entry = Entry::default();
-        while lexer.next_entry(&mut entry).map_err(|e| place(file, e.line, e.column).fault(e.message))? {
-            self.read_entry(&entry)?;
-        }
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        self.read_part(Part { file, text, line: 1, is_last: true })?;
         self.open.pop();
         Ok(())
+    }
+
+    /// Reads part of the first file: whole lines, unless it is the last. Gives how many octets
+    /// and lines were read; what is left is an entry that ends in a later part.
+    pub(super) fn read_first_file(&mut self, text: &str, line: u32, is_last: bool) -> Result<(usize, u32), Fault> {
+        self.open.push(0);
+        let read = self.read_part(Part { file: 0, text, line, is_last });
+        self.open.pop();
+        read
+    }
+
+    fn read_part(&mut self, part: Part<'_>) -> Result<(usize, u32), Fault> {
+        let mut lexer = Lexer::starting_at(part.text, part.line);
+        let mut entry = Entry::default();
+        loop {
+            while let Some(length) = self.read_plain(lexer.rest(), lexer.line())? {
+                lexer.skip_line(length);
+            }
+            let start = (lexer.offset(), lexer.line() - part.line);
+            match lexer.next_entry(&mut entry) {
+                Ok(true) => self.read_entry(&entry)?,
+                Ok(false) => return Ok((lexer.offset(), lexer.line() - part.line)),
+                Err(_) if lexer.is_unfinished() && !part.is_last => return Ok(start),
+                Err(error) => return Err(place(part.file, error.line, error.column).fault(error.message)),
+            }
+        }
+    }
+
+    /// Takes a record in its plainest form the short way; gives the length of its line.
+    fn read_plain(&mut self, text: &str, number: u32) -> Result<Option<usize>, Fault> {
+        let line = Some(text).filter(|text| self.short_way && !text.is_empty()).and_then(Line::read);
+        let (Some(line), Some(origin)) = (line, &self.origin) else { return Ok(None) };
+        let here = place(self.open.last().copied().unwrap_or_default(), number, line.column);
+        let owner = match line.owner {
+            Some(text) => {
+                let owner = self.owner.get_or_insert_default();
+                plain::write_key(owner, text, origin).map(|()| &*owner)
+            }
+            None => self.owner.as_ref(),
+        };
+        let data = plain::write_data(&mut self.wire, line.rtype, line.data(), origin);
+        let ttl = line.ttl.or(self.default_ttl).or(self.last_ttl);
+        let (Some(key), Some(()), Some(ttl)) = (owner, data, ttl) else { return Ok(None) };
+        let new = New { key, rtype: line.rtype, ttl, wire: &self.wire };
+        self.last_ttl = Some(ttl);
+        self.records.push(here, origin.name().key(), new)?;
+        Ok(Some(line.length))
     }
 
     fn read_entry(&mut self, entry: &Entry<'_>) -> Result<(), Fault> {
         match entry.tokens.split_first() {
             Some((first, rest)) if first.text.starts_with('$') => self.directive(first, rest),
             Some((first, rest)) if !entry.indented => {
-                self.owner = Some(self.name(first)?);
+                self.owner = Some(self.name(first)?.key().to_vec());
                 self.record(first, rest)
             }
             Some((first, _)) => self.record(first, &entry.tokens),
@@ -90,7 +154,7 @@ impl<'i, 'f> Reader<'i, 'f> {
                 Ok(())
             }
             ("$INCLUDE", [path]) => self.include(path, self.origin.clone()),
-            ("$INCLUDE", [path, name]) => self.include(path, Some(self.name(name)?)),
+            ("$INCLUDE", [path, name]) => self.include(path, Some(Origin::new(self.name(name)?))),
             ("$GENERATE", [range, owner, rest @ ..]) => self.generate(range, owner, rest),
             (other, _) => Err(self.place(word).fault(usage(other))),
         }
@@ -105,13 +169,13 @@ impl<'i, 'f> Reader<'i, 'f> {
         if self.records.is_empty() && self.open.len() == 1 {
             self.first_origin = Some(origin.clone());
         }
-        self.origin = Some(origin);
+        self.origin = Some(Origin::new(origin));
         Ok(())
     }
 
     /// Reads another file here; origin and owner are afterwards what they were before
     /// (RFC 1035 section 5.1).
-    fn include(&mut self, token: &Token<'_>, origin: Option<Name>) -> Result<(), Fault> {
+    fn include(&mut self, token: &Token<'_>, origin: Option<Origin>) -> Result<(), Fault> {
         let here = self.place(token);
         let written = unquoted(token.text);
         let including = self.path(here.file).to_owned();
@@ -149,33 +213,56 @@ impl<'i, 'f> Reader<'i, 'f> {
         let template = |token| Template::parse(token).map_err(|message| self.place(range).fault(message));
         let name = template(owner.text)?;
         let data = header.data.iter().map(|token| template(token.text)).collect::<Result<Vec<_>, _>>()?;
-        numbers.numbers().try_for_each(|number| self.generate_one(range, &header, &name, &data, number))
+        let mut generation = Generation::new(name, data);
+        for number in numbers.numbers() {
+            let negative = || self.place(range).fault(format!("an offset makes {number} negative"));
+            generation.expand(number).ok_or_else(negative)?;
+            if !self.generate_plain(range, &header, &generation)? {
+                self.generate_one(range, &header, &generation)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Reader::read_plain`] does; says whether the record was plain.
+    fn generate_plain(
+        &mut self,
+        at: &Token<'_>,
+        header: &Header<'_, '_>,
+        generation: &Generation,
+    ) -> Result<bool, Fault> {
+        let here = self.place(at);
+        let Some(origin) = self.origin.as_ref().filter(|_| self.short_way) else { return Ok(false) };
+        let mut fields = [""; plain::MAX_DATA];
+        let data = generation.fields(&mut fields);
+        let data = data.and_then(|data| plain::write_data(&mut self.wire, header.rtype, data, origin));
+        let key = plain::write_key(&mut self.generated_key, generation.owner(), origin);
+        let ttl = header.ttl.or(self.default_ttl).or(self.last_ttl);
+        let (Some(()), Some(()), Some(ttl)) = (data, key, ttl) else { return Ok(false) };
+        let new = New { key: &self.generated_key, rtype: header.rtype, ttl, wire: &self.wire };
+        self.last_ttl = Some(ttl);
+        self.records.push(here, origin.name().key(), new)?;
+        Ok(true)
     }
 
     fn generate_one(
         &mut self,
         at: &Token<'_>,
         header: &Header<'_, '_>,
-        owner: &Template,
-        data: &[Template],
-        number: u32,
+        generation: &Generation,
     ) -> Result<(), Fault> {
-        let negative = || self.place(at).fault(format!("an offset makes {number} negative"));
-        let owner = owner.expand(number).ok_or_else(negative)?;
-        let data = data.iter().map(|template| template.expand(number)).collect::<Option<Vec<_>>>();
-        let data = data.ok_or_else(negative)?;
-        let owner = self.name(&Token { text: &owner, ..*at })?;
-        let tokens: Vec<_> = data.iter().map(|text| Token { text, ..*at }).collect();
-        self.add(at, owner, &Header { ttl: header.ttl, rtype: header.rtype, data: &tokens })
+        let owner = self.name(&Token { text: generation.owner(), ..*at })?;
+        let tokens: Vec<_> = generation.data().iter().map(|text| Token { text, ..*at }).collect();
+        self.add(at, &owner, &Header { ttl: header.ttl, rtype: header.rtype, data: &tokens })
     }
 
     fn record(&mut self, first: &Token<'_>, fields: &[Token<'_>]) -> Result<(), Fault> {
-        let owner = self.owner.clone().ok_or_else(|| {
+        let owner = self.owner.as_deref().map(Name::from_key).ok_or_else(|| {
             self.place(first)
                 .fault("the line starts with a blank, which repeats the name before it, and there is none")
         })?;
         let header = self.header(first, fields)?;
-        self.add(first, owner, &header)
+        self.add(first, &owner, &header)
     }
 
     /// Splits TTL and class, in either order and both optional, and the type off the data.
@@ -206,21 +293,21 @@ impl<'i, 'f> Reader<'i, 'f> {
         Err(self.place(token).fault(format!("the class {} is not served; only IN is", token.text)))
     }
 
-    fn add(&mut self, at: &Token<'_>, owner: Name, header: &Header<'_, '_>) -> Result<(), Fault> {
+    fn add(&mut self, at: &Token<'_>, owner: &Name, header: &Header<'_, '_>) -> Result<(), Fault> {
         let here = self.place(header.data.first().unwrap_or(at));
         let origin = self.origin.as_ref().ok_or_else(|| here.fault(NO_ORIGIN))?;
-        let data = Rdata::from_tokens(header.rtype, header.data, origin)
+        let data = Rdata::from_tokens(header.rtype, header.data, origin.name())
             .map_err(|reason| here.fault(format!("bad {} data: {reason}", header.rtype)))?;
         let here = self.place(at);
         if header.rtype == Rtype::SOA {
-            self.add_soa(here, &owner, &data)?;
+            self.add_soa(here, owner, &data)?;
         }
         let ttl = header.ttl.or(self.default_ttl).or(self.last_ttl);
         let ttl = ttl.or_else(|| data.as_soa().map(|soa| soa.minimum.min(MAX_TTL)));
         let ttl = ttl.ok_or_else(|| here.fault("the record has no TTL; put $TTL at the top of the file"))?;
         self.last_ttl = Some(ttl);
-        self.records.push(here, &owner, ttl, &data);
-        Ok(())
+        let base = self.origin.as_ref().map_or(&[][..], |origin| origin.name().key());
+        self.records.push(here, base, New { key: owner.key(), rtype: data.rtype(), ttl, wire: data.wire() })
     }
 
     /// Remembers the SOA; the same one again, as zone transfers end, is an ordinary duplicate.
@@ -254,7 +341,7 @@ impl<'i, 'f> Reader<'i, 'f> {
 
     fn name(&self, token: &Token<'_>) -> Result<Name, Fault> {
         let parsed = match &self.origin {
-            Some(origin) => Name::parse_relative(token.text, origin),
+            Some(origin) => Name::parse_relative(token.text, origin.name()),
             None if token.text.ends_with('.') => Name::parse(token.text),
             None => return Err(self.place(token).fault(NO_ORIGIN)),
         };

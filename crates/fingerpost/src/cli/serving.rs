@@ -24,7 +24,7 @@ pub struct ServingArguments {
     /// DNS cookie of ours, are never limited.
     #[arg(long, value_name = "NUMBER", default_value_t = 1000, env = "FINGERPOST_RATE_LIMIT")]
     pub rate_limit: u32,
-    /// Every how manieth response past the limit is sent empty and truncated; 0 is none, 1 is all
+    /// Of the responses past the limit every NUMBERth is sent, empty and truncated; 0 is none, 1 is all
     ///
     /// A real client then asks again over TCP. Such a response is never longer than its query.
     #[arg(long, value_name = "NUMBER", default_value_t = 2, env = "FINGERPOST_RATE_LIMIT_SLIP")]

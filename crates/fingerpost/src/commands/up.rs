@@ -34,8 +34,9 @@ use crate::http;
 use crate::instance::keeper::Keeper;
 use crate::instance::listeners::Listeners;
 use crate::instance::ports::{Ports, Slot};
-use crate::instance::signing::KeySource;
 use crate::instance::serving::Serving;
+use crate::instance::signing::KeySource;
+use crate::instance::transfers::{Means, Transfers};
 use crate::instance::{Instance, guarded, saved};
 use crate::keys::KeyFolder;
 use crate::planned;
@@ -106,6 +107,7 @@ struct Up {
     ports: Ports,
     listeners: Listeners,
     deliveries: Deliveries,
+    transfers: Transfers,
     secrets: Arc<LocalSecrets>,
     secret_changes: watch::Sender<u64>,
     notices: Notices,
@@ -140,7 +142,15 @@ impl Up {
             told,
             instance.deliveries.clone(),
         )?;
+        let transfers = Transfers::start(Means {
+            instance: instance.clone(),
+            secrets: secrets.clone(),
+            secret_changes: circumstances.secret_changes.clone(),
+            guard: circumstances.guard.clone(),
+            before: zones.clone(),
+        });
         let mut up = Up {
+            transfers,
             deliveries: Deliveries::new(circumstances, Memory::on_disk(state.clone())),
             secrets,
             secret_changes,
@@ -210,6 +220,7 @@ impl Up {
         self.notices.first(&reading.problems, &self.instance.planner());
         self.hear_secrets(reading.secrets);
         self.deliveries.begin(&self.instance.planner());
+        self.transfers.follow();
         // Last, so that whoever waits for it finds a process that has time for the first change.
         self.instance.set_ready();
         Ok(())
@@ -298,6 +309,7 @@ impl Up {
         let anew = self.distrusted;
         let delta = self.plan(changes)?;
         self.serve_change(&delta).await?;
+        self.transfers.follow();
         self.deliver(&delta, anew);
         self.notices.changes(&delta);
         guarded(|| self.notices.objects(&delta.statuses, &self.instance.planner()))?;
@@ -345,6 +357,7 @@ impl Up {
         self.notices.say("stopping");
         self.save_remembered();
         drop(self.deliveries);
+        drop(self.transfers);
         self.listeners.stop().await;
         if let Some(keeper) = self.keeper {
             keeper.finish().await;

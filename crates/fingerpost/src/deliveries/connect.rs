@@ -17,6 +17,7 @@ use backends::{Failure, Provider};
 use dns::Name;
 
 use super::credentials::Credentials;
+use crate::secrets::from_base64;
 
 /// Whether a class is read record by record, so that what is ours there has to be remembered.
 pub(super) fn is_forgetful(spec: &DNSClassSpec) -> bool {
@@ -87,13 +88,8 @@ fn text(credentials: &Credentials) -> Result<SecretText, Trouble> {
 fn tsig(class: &api::dnsclass::Rfc2136, credentials: &Credentials) -> Result<Option<rfc2136::Key>, Trouble> {
     let (Some(tsig), Some(secret)) = (&class.tsig, credentials.keys.first()) else { return Ok(None) };
     let name = Name::parse(&tsig.name).map_err(|_| unusable("the TSIG key's name is not a name"))?;
-    let secret = base64(secret).ok_or_else(|| unusable("the TSIG key in the Secret is not base64"))?;
+    let secret = from_base64(secret).ok_or_else(|| unusable("the TSIG key in the Secret is not base64"))?;
     Ok(Some(rfc2136::Key { name, algorithm: tsig.algorithm, secret }))
-}
-
-fn base64(text: &[u8]) -> Option<Vec<u8>> {
-    let quoted = serde_json::Value::from(std::str::from_utf8(text).ok()?.trim());
-    serde_json::from_value::<k8s_openapi::ByteString>(quoted).ok().map(|octets| octets.0)
 }
 
 fn unusable(message: &str) -> Trouble {

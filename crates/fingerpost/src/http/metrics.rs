@@ -13,6 +13,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use server::ViewTable;
+use server::transfer::{Archive, TransferEvent};
 
 use super::Shared;
 use crate::deliveries::ClassCounts;
@@ -41,6 +42,7 @@ pub fn register(registry: &mut Registry, instance: &Instance) {
     let registry = registry.sub_registry_with_prefix("fingerpost");
     let facts = instance.facts().clone();
     add_answers(registry, &facts.listeners, &instance.views.load());
+    add_transfers(registry, instance.views.archive());
     add_plan(registry, instance);
     add_facts(registry, &facts, instance.is_ready());
     add_deliveries(registry, &instance.deliveries.snapshot());
@@ -185,6 +187,33 @@ fn add_answers(registry: &mut Registry, listeners: &[Counted], table: &ViewTable
     registry.register("dns_rate_limited", "Responses held back by rate limiting", limited);
     registry.register("dns_cookies", "Queries with a server cookie", cookies);
     registry.register("dns_fast", "Queries answered on the fast path", fast);
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResultLabels {
+    result: &'static str,
+}
+
+fn add_transfers(registry: &mut Registry, archive: &Archive) {
+    let transfers = Family::<ResultLabels, Counter>::default();
+    let notifies = Family::<ResultLabels, Counter>::default();
+    for (event, count) in archive.counts() {
+        let (family, result) = match event {
+            TransferEvent::Whole => (&transfers, "whole"),
+            TransferEvent::Steps => (&transfers, "steps"),
+            TransferEvent::WholeInsteadOfSteps => (&transfers, "whole_instead_of_steps"),
+            TransferEvent::UpToDate => (&transfers, "up_to_date"),
+            TransferEvent::Refused => (&transfers, "refused"),
+            TransferEvent::BadSignature => (&transfers, "bad_signature"),
+            TransferEvent::NotifySent => (&notifies, "sent"),
+            TransferEvent::NotifyAnswered => (&notifies, "answered"),
+            TransferEvent::NotifyRefused => (&notifies, "refused"),
+            TransferEvent::NotifyUnanswered => (&notifies, "unanswered"),
+        };
+        family.get_or_create(&ResultLabels { result }).inc_by(count);
+    }
+    registry.register("transfers", "Zone transfers that were asked for, by what became of them", transfers);
+    registry.register("notifies", "Messages to secondaries, by what became of them", notifies);
 }
 
 fn add_plan(registry: &mut Registry, instance: &Instance) {

@@ -76,7 +76,7 @@ fn slots(view: &ViewInfo) -> Vec<Slot> {
 }
 
 /// An address with or without its port; the port of DNS is 53.
-fn address(text: &str) -> Option<SocketAddr> {
+pub(super) fn address(text: &str) -> Option<SocketAddr> {
     let alone = || text.parse::<IpAddr>().ok().map(|address| SocketAddr::new(address, 53));
     text.parse().ok().or_else(alone)
 }

@@ -36,6 +36,12 @@ pub enum CookieState {
 }
 
 impl Reply {
+    /// A whole response outside of rate limits and cookies.
+    pub(crate) const fn plain(rcode: Rcode) -> Reply {
+        let (kind, cookie) = (ResponseKind::Answer, CookieState::Absent);
+        Reply { rcode, truncated: false, kind, subject: 0, cookie }
+    }
+
     pub(super) fn of(query: &Query<'_>, answer: &Answer, offer: &Offer<'_>, truncated: bool) -> Reply {
         let (kind, subject) = limited_as(query, answer);
         Reply { rcode: answer.rcode, truncated, kind, subject, cookie: offer.state }

@@ -7,23 +7,27 @@
 //! ```
 //!
 //! Reading and writing go on at the same time, and a response is written when it is there: what
-//! takes long holds nobody up. A query has to arrive whole within the idle time and a response has
-//! to be taken within that of slow readers, however the octets trickle. Memory is what messages
+//! takes long holds nobody up. A query that has begun has to arrive whole within the idle time and a
+//! response has to be taken within that of slow readers, however the octets trickle. Memory is what messages
 //! under way take: a query is stored as it arrives, not as long as it says to be.
 
 use std::io;
 use std::net::IpAddr;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::seats::Seat;
-use super::{Limits, Service, ended};
-use crate::{Reply, Transport};
+use super::{Limits, Service, ended, seconds};
+use crate::transfer::{Attended, Stream};
+use crate::{Rcode, Reply, Transport};
 
 /// How many responses may wait to be written.
 const WAITING: usize = 2;
+/// How many transfers of a connection go on at the same time.
+const TRANSFERS: usize = 4;
 /// What is read at once; most queries are far shorter.
 const READ_BUFFER: usize = 2048;
 /// What a buffer may keep for the next query.
@@ -37,6 +41,8 @@ pub(super) struct Conversation {
     pub(super) transport: Transport,
     pub(super) seat: Seat,
     pub(super) stopped: watch::Receiver<()>,
+    /// What is being sent in many messages.
+    pub(super) transfers: JoinSet<io::Result<()>>,
 }
 
 /// A response with its length before it, so that both leave in one segment (RFC 7766 section 8).
@@ -67,41 +73,89 @@ impl Conversation {
 
     async fn read_all<R: AsyncRead + Unpin>(
         &mut self,
-        mut stream: R,
+        mut stream: BufReader<R>,
         outlet: mpsc::Sender<Framed>,
     ) -> io::Result<()> {
         let mut query = Vec::new();
-        while self.next(&mut stream, &mut query).await? {
+        while self.begins(&mut stream).await? && self.next(&mut stream, &mut query).await? {
             self.seat.set_busy(true);
-            // This is the place for a query that leads to many messages: a task with an outlet of
-            // its own keeps their order, and other responses pass between them.
-            if let Some(framed) = self.respond(&query)
-                && outlet.send(framed).await.is_err()
-            {
+            if !self.attend(&query, &outlet).await {
                 return Ok(());
             }
-            self.seat.set_busy(false);
+            self.seat.set_busy(!self.transfers.is_empty());
             query.clear();
             query.shrink_to(KEPT);
         }
+        // What is under way is still sent.
+        while self.transfers.join_next().await.is_some() {}
         Ok(())
     }
 
-    /// Reads the next query; false when there will be none.
-    async fn next<R: AsyncRead + Unpin>(&mut self, stream: &mut R, query: &mut Vec<u8>) -> io::Result<bool> {
+    /// Waits for the first octet of a query; false when there will be none. Whoever waits for a
+    /// transfer does not idle.
+    async fn begins<R: AsyncRead + Unpin>(&mut self, stream: &mut BufReader<R>) -> io::Result<bool> {
+        loop {
+            tokio::select! {
+                biased;
+                () = ended(&mut self.stopped) => return Ok(false),
+                () = self.seat.needed() => return Ok(false),
+                Some(ended) = self.transfers.join_next() => {
+                    // A transfer that breaks off ends the connection, so that the client sees it.
+                    ended.map_err(io::Error::other)??;
+                    self.seat.set_busy(!self.transfers.is_empty());
+                }
+                filled = timeout(self.limits.idle, stream.fill_buf()) => match filled {
+                    Ok(octets) => return Ok(!octets?.is_empty()),
+                    Err(_) if self.transfers.is_empty() => return Ok(false),
+                    Err(_) => {}
+                },
+            }
+        }
+    }
+
+    /// Reads a query that has begun; false when there will be none.
+    async fn next<R: AsyncRead + Unpin>(
+        &mut self,
+        stream: &mut BufReader<R>,
+        query: &mut Vec<u8>,
+    ) -> io::Result<bool> {
         tokio::select! {
             biased;
             () = ended(&mut self.stopped) => Ok(false),
-            () = self.seat.needed() => Ok(false),
             read = timeout(self.limits.idle, read(stream, query)) => read.unwrap_or(Ok(false)),
         }
     }
 
-    fn respond(&self, query: &[u8]) -> Option<Framed> {
+    /// Sends the response, or begins to send it where it is a transfer: its messages keep their
+    /// order, and other responses pass between them. False when nobody takes it.
+    async fn attend(&mut self, query: &[u8], outlet: &mpsc::Sender<Framed>) -> bool {
         let mut response = Vec::new();
-        let reply = self.service.respond(query, self.client, self.transport, &mut response)?;
-        Some(Framed { octets: framed(&response), reply })
+        match self.service.attend(query, self.client, self.transport, &mut response) {
+            Attended::Plain | Attended::Silent => true,
+            Attended::Replied(reply) => {
+                outlet.send(Framed { octets: framed(&response), reply }).await.is_ok()
+            }
+            Attended::Streaming(transfer) => {
+                if self.transfers.len() >= TRANSFERS {
+                    let _ = self.transfers.join_next().await;
+                }
+                self.transfers.spawn(hand_over(transfer, outlet.clone()));
+                true
+            }
+        }
     }
+}
+
+/// Sends the messages of a transfer one after the other.
+async fn hand_over(mut transfer: Stream, outlet: mpsc::Sender<Framed>) -> io::Result<()> {
+    let mut message = Vec::new();
+    while transfer.next(u64::from(seconds()), &mut message).map_err(io::Error::other)? {
+        let framed = Framed { octets: framed(&message), reply: Reply::plain(Rcode::NoError) };
+        if outlet.send(framed).await.is_err() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Reads a message; false when the client has closed its side.

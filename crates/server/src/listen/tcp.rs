@@ -74,6 +74,7 @@ impl Hall {
             transport: if self.tls.is_some() { Transport::Tls } else { Transport::Tcp },
             seat,
             stopped: self.stopped.clone(),
+            transfers: JoinSet::new(),
         };
         let tls = self.tls.clone();
         self.connections.spawn(async move {

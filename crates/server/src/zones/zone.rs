@@ -238,6 +238,29 @@ impl Zone {
         self.index = self.index.take().filter(|index| index.is_of(self));
     }
 
+    /// The names with steered sets.
+    pub(crate) fn steered_names(&self) -> impl Iterator<Item = &Name> {
+        self.nodes.iter().filter(|(_, node)| !node.steering.is_empty()).map(|(name, _)| name)
+    }
+
+    /// Whether the name with this key has a steered set.
+    pub(crate) fn is_steered_at(&self, key: &[u8]) -> bool {
+        self.nodes.get(key).is_some_and(|node| !node.steering.is_empty())
+    }
+
+    /// Leaves a name with its present answer, for those who cannot be steered.
+    pub(crate) fn flatten(&mut self, name: &Name) {
+        if let Some(node) = self.nodes.get(name) {
+            let flat = Node { sets: node.present_sets().collect(), steering: Box::default() };
+            self.nodes.insert(name.clone(), Arc::new(flat));
+        }
+    }
+
+    /// What overrides the base, by name.
+    pub(super) fn overrides(&self) -> &OrdMap<Name, Arc<Node>> {
+        &self.nodes
+    }
+
     /// What is under the nodes.
     pub fn base(&self) -> Option<&Arc<PackedZone>> {
         match &self.content {

@@ -4,7 +4,9 @@ use dns::{Name, RecordSet};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use server::{Circumstances, Sight, Transport, ZoneUpdate, Zones, respond};
+use server::{
+    Circumstances, CookieKeys, Identity, Sight, Transport, ZoneUpdate, Zones, respond, respond_limited,
+};
 
 use crate::client::{Ask, ID, show};
 use crate::world;
@@ -53,6 +55,19 @@ fn ask() -> impl Strategy<Value = Ask> {
         let ask = size.iter().fold(ask, |ask, size| ask.with(&format!("size={size}")));
         if tcp { ask.with("tcp") } else { ask }
     })
+}
+
+/// Options of every kind that we know and some that we do not, mostly of lengths that they may have.
+fn options() -> impl Strategy<Value = Vec<(u16, Vec<u8>)>> {
+    let code = select(vec![3, 8, 10, 10, 11, 12, 15, 65001]);
+    let value = prop_oneof![
+        2 => vec(any::<u8>(), 0..60),
+        1 => vec(any::<u8>(), 8),
+        1 => vec(any::<u8>(), 24),
+        1 => Just(vec![0, 1, 24, 0, 192, 0, 2]),
+        1 => Just(Vec::new()),
+    ];
+    vec((code, value), 0..5)
 }
 
 pub(crate) fn put(lines: &[String], put_zone: fn(&mut Zones, &Name, &[String])) -> Zones {
@@ -113,6 +128,45 @@ proptest! {
                 prop_assert_eq!(&response[12..end], &query[12..end]);
             }
         }
+    }
+
+    #[test]
+    fn any_options_are_answered_readably_and_past_the_limit_nothing_is_amplified(
+        lines in zone(),
+        ask in ask(),
+        options in options(),
+        version in select(vec![0_u8, 0, 0, 1]),
+        tls: bool,
+    ) {
+        let keys = CookieKeys::new([7; 16], vec![[8; 16]]);
+        let identity = Identity { nsid: Some([b'n'; 64].into()), cookies: Some(keys) };
+        let mut ask = ask.with(&format!("version={version}"));
+        for (code, value) in options {
+            let digits: String = value.iter().map(|octet| format!("{octet:02x}")).collect();
+            ask = ask.with(&format!("option={code}:{digits}"));
+        }
+        if tls {
+            ask.transport = Transport::Tls;
+        }
+        let zones = put(&lines, world::put_nodes);
+        let sight = Sight { zones: Some(&zones), synced: true };
+        let (transport, identity) = (ask.transport, &identity);
+        let around = Circumstances { transport, identity, ..Circumstances::plain(sight) };
+        let (query, mut out) = (ask.octets(), Vec::new());
+        prop_assert!(respond(&query, around, &mut out).is_some());
+        prop_assert!(out.len() <= ask.limit());
+        show(&out);
+        prop_assert!(respond_limited(&query, around, &mut out).is_some());
+        prop_assert!(out.len() <= query.len(), "{} of {}", out.len(), query.len());
+        show(&out);
+    }
+
+    #[test]
+    fn past_the_limit_no_octets_are_amplified(octets in vec(any::<u8>(), 0..100)) {
+        let (zones, mut out) = (put(&[], world::put_nodes), Vec::new());
+        let around = Circumstances::plain(Sight { zones: Some(&zones), synced: true });
+        respond_limited(&octets, around, &mut out);
+        prop_assert!(out.len() <= octets.len());
     }
 
     #[test]

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use dns::Name;
 
 use super::super::task::{Job, Writing};
+use super::reading::MANY;
 use super::situation::Stage;
 use super::{At, Zone};
 use crate::Failure;
@@ -26,6 +27,9 @@ pub(super) struct Ahead {
     under_way: Option<(Stage, Arc<Writing>)>,
     /// The batch that comes next.
     next: Option<(Stage, Arc<Writing>)>,
+    /// Whether nothing is left to be made after the batch that is under way, and so much was made that the
+    /// whole zone is read back.
+    is_last: bool,
     /// A batch that was taken by the server as a whole, and not taken in yet.
     written: Option<Arc<Writing>>,
 }
@@ -39,6 +43,7 @@ impl Ahead {
 
     /// Something happened to a name.
     pub(super) fn touched(&mut self, name: &Name) {
+        self.is_last = false;
         let names = self.next.as_ref().map(|(_, writing)| &writing.names[..]);
         let (first, last) = (names.and_then(<[_]>::first), names.and_then(<[_]>::last));
         if first.is_some_and(|first| first <= name) && last.is_some_and(|last| name <= last) {
@@ -55,15 +60,14 @@ impl Zone {
         results: Vec<Result<(), Failure>>,
         at: At<'_>,
     ) -> Option<Failure> {
-        self.catch_up(at);
         self.ahead.under_way = None;
         self.turn.wrote(at.now);
         let is_whole = results.len() == writing.names.len() && results.iter().all(Result::is_ok);
-        if is_whole && self.ahead.next.is_some() {
+        if is_whole && (self.ahead.next.is_some() || self.ahead.is_last) {
             self.ahead.written = Some(writing.clone());
             return None;
         }
-        self.ahead.next = None;
+        (self.ahead.next, self.ahead.is_last) = (None, false);
         self.was_written(writing, results, at)
     }
 
@@ -72,16 +76,22 @@ impl Zone {
         self.ahead.written.is_some()
     }
 
-    /// The batch that was prepared, if nothing else comes first and it may be sent as it is.
+    /// The batch that was prepared, or the reading after the last one, if nothing else comes first and it may
+    /// be sent as it is.
     pub(super) fn prepared(
         &mut self,
         at: At<'_>,
         generation: u64,
         may_write: &dyn Fn() -> bool,
     ) -> Option<Job> {
-        let (stage, writing) = self.ahead.next.take()?;
         let is_first = self.is_behind() && !self.turn.must_read && self.restoring.is_empty();
-        let is_due = is_first && !self.turn.must_read_back() && !self.is_queued(Stage::Look);
+        let is_due = is_first && !self.is_queued(Stage::Look);
+        if std::mem::take(&mut self.ahead.is_last) && is_due {
+            self.turn.batches = 0;
+            return Some(Job::ReadZone);
+        }
+        let (stage, writing) = self.ahead.next.take()?;
+        let is_due = is_due && !self.turn.must_read_back();
         let is_fresh = !self.turn.reads_zones() || self.turn.fresh_until > at.now;
         if !is_due || !is_fresh || writing.batch.generation != generation || !may_write() {
             return None;
@@ -100,6 +110,7 @@ impl Zone {
 
     /// Prepares the batch that may follow the one that is under way.
     pub(in super::super) fn prepare(&mut self, at: At<'_>) {
+        self.work_through(usize::MAX, at);
         let Some((stage, under_way)) = self.ahead.under_way.clone().filter(|_| self.ahead.next.is_none())
         else {
             return;
@@ -114,5 +125,8 @@ impl Zone {
                 return;
             }
         }
+        let written = self.queued(Stage::ReadBack).count() + under_way.names.len();
+        let is_last = stage == Stage::Put && !self.is_queued(Stage::Mark);
+        self.ahead.is_last = is_last && self.turn.reads_zones() && written > MANY;
     }
 }

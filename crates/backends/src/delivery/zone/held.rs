@@ -1,11 +1,11 @@
 //! What was last read at the provider, kept up by our own writes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dns::{Name, RecordSet, Rtype};
 
 use super::super::origin::keys_of;
-use crate::marks::external_dns::Registry;
+use crate::marks::external_dns::{Heritage, Registry};
 use crate::marks::{Mark, corner};
 use crate::{Entry, SetKey};
 
@@ -61,6 +61,23 @@ impl Marks {
             }
         }
         marks
+    }
+
+    /// Whether these hold exactly the marks that are known, and nobody else's.
+    pub(super) fn are<'a>(&self, sets: impl Iterator<Item = &'a RecordSet>, zone: &Name) -> bool {
+        let known: HashMap<&Name, &RecordSet> =
+            self.own.values().filter_map(|own| own.set.as_ref()).map(|set| (&set.name, set)).collect();
+        let is_alone = self.others.is_empty() && self.broken.is_empty() && self.registry.is_empty();
+        let corner = corner(zone);
+        let mut marks = 0;
+        let mut is_known = |set: &RecordSet| match corner.as_ref().is_some_and(|corner| set.name.is_in(corner)) {
+            true => {
+                marks += 1;
+                known.get(&set.name) == Some(&set)
+            }
+            false => Heritage::read(set).is_none(),
+        };
+        is_alone && sets.filter(|set| set.rtype == Rtype::TXT).all(&mut is_known) && marks == known.len()
     }
 
     fn note(&mut self, set: &RecordSet, zone: &Name, owner: &str) {

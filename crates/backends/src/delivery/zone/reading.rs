@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use dns::{Name, Rtype};
+use dns::{Name, RecordSet, Rtype};
 
 use super::super::backoff::Backoff;
 use super::super::task::{Job, Purpose};
 use super::super::{SetResult, Trouble};
 use super::held::{Held, Marks, content_hash, standing};
-use super::situation::Stage;
+use super::situation::{Situation, Stage};
 use super::turn::TOGETHER;
 use super::writing::is_answer;
-use super::{At, Wrote, Zone};
+use super::{Active, At, Wrote, Zone};
 use crate::marks::mark_key;
 use crate::{Entry, Failure, SetKey};
 
@@ -99,15 +99,15 @@ impl Zone {
             self.turn.must_read = true;
             return;
         }
-        // In order, as all that it is compared with: of many thousands each is near the one before.
-        entries.sort_unstable_by(|one, other| one.set.name.cmp(&other.set.name));
-        self.marks = Marks::read(entries.iter().map(|entry| &entry.set), &self.name, &self.owner);
-        let corner = self.corner.clone();
-        let sets =
-            entries.into_iter().filter(|entry| corner.as_ref().is_none_or(|c| !entry.set.name.is_in(c)));
-        let before = std::mem::take(&mut self.held);
-        let held: BTreeMap<SetKey, Held> = sets.map(|entry| self.taken_in(entry, &before)).collect();
-        self.held = held;
+        // In order, as all that it is compared with. Servers list in some order too, so that this is little
+        // more than merging.
+        entries.sort_by(|one, other| order(&one.set).cmp(&order(&other.set)));
+        let is_known = !self.turn.unread && self.marks.are(entries.iter().map(|entry| &entry.set), &self.name);
+        if !is_known {
+            self.marks = Marks::read(entries.iter().map(|entry| &entry.set), &self.name, &self.owner);
+        }
+        let mut changed = self.take_in(entries);
+        changed.insert(self.name.clone());
         self.adopt_bare_apex();
         let turn = &mut self.turn;
         (turn.must_read, turn.unread, turn.emptied, turn.moved) = (false, false, false, false);
@@ -115,9 +115,78 @@ impl Zone {
             (turn.revision, turn.unremembered) = (revision, false);
         }
         turn.refresh(at.now);
+        if is_known {
+            self.finish_as_written(&changed);
+        }
         let names: Vec<Name> = self.active.keys().cloned().collect();
         names.iter().for_each(|name| self.was_read(name, at));
-        self.work_out_all(at);
+        self.unworked = match is_known {
+            // With the marks as known, only what changed and what is unfinished can need anything else.
+            true => changed.into_iter().chain(names).collect::<BTreeSet<_>>().into_iter().rev().collect(),
+            false => self.names(),
+        };
+    }
+
+    /// Takes over what stands there; gives the names at which that was not known.
+    fn take_in(&mut self, entries: Vec<Entry>) -> BTreeSet<Name> {
+        let corner = self.corner.clone();
+        let is_mark = |entry: &Entry| corner.as_ref().is_some_and(|corner| entry.set.name.is_in(corner));
+        let mut before = std::mem::take(&mut self.held).into_iter().peekable();
+        let (mut held, mut changed) = (Vec::with_capacity(entries.len()), BTreeSet::new());
+        for entry in entries.into_iter().filter(|entry| !is_mark(entry)) {
+            while let Some((gone, _)) = before.next_if(|(key, _)| order_of(key) < order(&entry.set)) {
+                changed.insert(gone.name);
+            }
+            match before.next_if(|(key, _)| order_of(key) == order(&entry.set)) {
+                Some((key, Held::Content(known))) if is_same(&entry, &known) => {
+                    held.push((key, Held::Content(known)));
+                }
+                known => {
+                    let (key, new) = self.taken_in(entry, known.as_ref().map(|(_, known)| known));
+                    if known.is_none_or(|(_, known)| known != new) {
+                        changed.insert(key.name.clone());
+                    }
+                    held.push((key, new));
+                }
+            }
+        }
+        changed.extend(before.map(|(gone, _)| gone.name));
+        self.held = held.into_iter().collect();
+        changed
+    }
+
+    /// Ends what only had to be read back and stands as it was written.
+    fn finish_as_written(&mut self, changed: &BTreeSet<Name>) {
+        let is_finished = |name: &Name, active: &Active| active.is_last && !changed.contains(name);
+        let active = std::mem::take(&mut self.active).into_iter();
+        let (finished, left): (Vec<_>, Vec<_>) = active.partition(|(name, active)| is_finished(name, active));
+        self.active = left.into_iter().collect();
+        let names: BTreeSet<Name> = finished.iter().map(|(name, _)| name.clone()).collect();
+        if let Some(queue) = self.queues.get_mut(&Stage::ReadBack) {
+            *queue = queue.difference(&names).cloned().collect();
+        }
+        for (name, active) in finished {
+            for (rtype, wrote) in active.unread {
+                self.tell_written(&name, rtype, wrote);
+            }
+        }
+    }
+
+    fn tell_written(&mut self, name: &Name, rtype: Rtype, wrote: Wrote) {
+        let held = self.held.get(&SetKey { name: name.clone(), rtype });
+        if let (Wrote::Put(written, _), Some(Held::Content(entry))) = (wrote, held) {
+            let set = entry.set.clone();
+            self.tell(name, rtype, SetResult::Stands { set, written: Some(written) });
+        }
+    }
+
+    /// Notes whether a name that is to be read back needs nothing else, if it reads as it was written.
+    pub(super) fn note_last(&mut self, name: &Name, situation: &Situation) {
+        let leaves = self.origins_of(name).any(|(_, origin)| !origin.leaving_at(name).is_empty());
+        let Some(active) = self.active.get_mut(name) else { return };
+        let only_puts = active.unread.values().all(|wrote| matches!(wrote, Wrote::Put(..)));
+        let is_calm = active.waits.is_empty() && active.wake.is_none() && !active.look;
+        active.is_last = only_puts && is_calm && !leaves && situation.is_settled();
     }
 
     /// Whether nothing but the apex is there where something was, or may have been.
@@ -128,12 +197,12 @@ impl Zone {
     }
 
     /// What to keep of a set that was read: its content, if it is or could be ours.
-    fn taken_in(&self, entry: Entry, before: &BTreeMap<SetKey, Held>) -> (SetKey, Held) {
+    fn taken_in(&self, entry: Entry, before: Option<&Held>) -> (SetKey, Held) {
         let key = SetKey::of(&entry.set);
         let is_ours = self.marks.is_own(&key) || self.adopted.contains(&key);
         let is_apex = key.name == self.name;
         let held = match is_ours || is_apex {
-            true => Held::Content(self.completed(entry, before.get(&key))),
+            true => Held::Content(self.completed(entry, before)),
             false => Held::Something,
         };
         (key, held)
@@ -342,4 +411,18 @@ impl Zone {
             false => names.iter().for_each(|name| self.look_at(name, at)),
         }
     }
+}
+
+/// The order of a zone: by name, then by type.
+fn order(set: &RecordSet) -> (&Name, Rtype) {
+    (&set.name, set.rtype)
+}
+
+fn order_of(key: &SetKey) -> (&Name, Rtype) {
+    (&key.name, key.rtype)
+}
+
+/// Whether what was read is what is known, as far as the provider tells.
+fn is_same(read: &Entry, known: &Entry) -> bool {
+    read.set == known.set && (read.properties.is_empty() || read.properties == known.properties)
 }

@@ -93,7 +93,7 @@ impl Zone {
     }
 
     /// Tells a result to everybody who wants the set.
-    fn tell(&mut self, name: &Name, rtype: Rtype, result: SetResult) {
+    pub(super) fn tell(&mut self, name: &Name, rtype: Rtype, result: SetResult) {
         for zone in name.suffix_keys() {
             let wanted = self.origins.get_mut(zone).and_then(|origin| origin.nodes.get_mut(name));
             let sets = wanted.map(|wanted| &mut wanted.sets);

@@ -70,6 +70,11 @@ pub(super) struct Situation {
 }
 
 impl Situation {
+    /// Whether all is as it should be, if what was written stands.
+    pub(super) fn is_settled(&self) -> bool {
+        self.count() == 0 && self.relied_on.is_empty() && !self.is_unknown && !self.is_waiting
+    }
+
     /// How much there is to write.
     fn count(&self) -> usize {
         self.unmarked.len() + self.puts.len() + self.deletes.len() + self.excess.len()

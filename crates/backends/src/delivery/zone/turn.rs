@@ -19,6 +19,8 @@ const BATCHES: u32 = 64;
 /// A write of somebody else can hide between our own and the question for the revision, so that each
 /// so many looks the zone is read whatever its revision says.
 const LOOKS: u32 = 10;
+/// So many names are worked out before the first batch goes out; the others are while it is under way.
+const FIRST: usize = 250;
 /// How many sets are looked at together where a provider is read by sets.
 pub(super) const TOGETHER: usize = 100;
 
@@ -124,13 +126,25 @@ impl Zone {
         }
         self.catch_up(at);
         self.wake(at);
+        self.work_towards_a_batch(at);
         let job = match self.turn.must_read {
             true => Some(self.whole_reading()),
             false => self.next_of_queues(at, generation, may_write).or_else(|| self.finishing(at, may_write)),
         };
         let job = job.or_else(|| self.drift(at));
+        if !matches!(job, Some(Job::Write(_))) {
+            self.work_through(usize::MAX, at);
+        }
         self.busy = job.is_some();
         job
+    }
+
+    /// Works out names until there is something to make: nothing else is due before all are worked out.
+    fn work_towards_a_batch(&mut self, at: At<'_>) {
+        let making = [Stage::Mark, Stage::Put];
+        while !self.unworked.is_empty() && !making.iter().any(|stage| self.is_queued(*stage)) {
+            self.work_through(FIRST, at);
+        }
     }
 
     /// When to ask for the next request.
@@ -142,7 +156,7 @@ impl Zone {
         let has_work = work.iter().any(|stage| self.is_queued(*stage));
         let finishing = !self.turn.unread && (self.turn.unsettled || self.turn.unremembered);
         let now =
-            (self.turn.must_read || has_work || finishing || !self.restoring.is_empty() || self.is_behind())
+            (self.turn.must_read || has_work || finishing || !self.restoring.is_empty() || self.is_behind() || !self.unworked.is_empty())
                 .then_some(at.now);
         let deletes = self.is_queued(Stage::Delete).then(|| self.guard.due()).flatten();
         let waiting = self.waiting.first().map(|(moment, _)| *moment);

@@ -14,10 +14,11 @@ use super::system::{BATCH, Batch, Queries, prefetch};
 use crate::counters::{Count, Tally};
 use crate::fast::{Prepared, Question};
 use crate::listen::{Service, draw, seconds};
+use crate::transfer::Attended;
 use crate::views::Sights;
 use crate::{
     Circumstances, CookieState, Identity, RateLimit, RateLimiter, Reply, ResponseKind, Sight, Transport,
-    Verdict, respond, respond_limited,
+    Verdict, ViewTable, respond_limited,
 };
 
 /// Long enough that a socket which always fails does not eat a core.
@@ -44,6 +45,7 @@ pub(super) struct Worker {
 /// What is the same for all queries of a batch.
 #[derive(Clone, Copy)]
 struct Moment<'a> {
+    table: &'a ViewTable,
     identity: &'a Identity,
     seconds: u32,
     milliseconds: u64,
@@ -117,7 +119,7 @@ impl Worker {
         let table = views.load();
         let sights = table.sights(self.service.endpoint);
         let milliseconds = self.start.elapsed().as_millis() as u64;
-        let moment = Moment { identity: &identity, seconds: seconds(), milliseconds };
+        let moment = Moment { table: &table, identity: &identity, seconds: seconds(), milliseconds };
         let Batch { queries, responses } = batch;
         let mut prepared = SmallVec::new();
         prepare(queries, questions, &sights, &mut prepared);
@@ -178,7 +180,9 @@ impl Worker {
                 answered
             }
             None => {
-                let reply = respond(query.octets(), around, &mut self.slow)?;
+                let attended = self.service.attend_with(moment.table, query.octets(), around, &mut self.slow);
+                // Datagrams carry no streams.
+                let Attended::Replied(reply) = attended else { return None };
                 (self.copy(out)?, reply)
             }
         };

@@ -1,0 +1,294 @@
+//! Zones to other servers: AXFR (RFC 5936), IXFR (RFC 1995), NOTIFY (RFC 1996), signatures
+//! (RFC 8945) and catalog zones (RFC 9432).
+//!
+//! ```text
+//!  ViewTable ── a serial moved ──► Archive: newest version and steps, bounded
+//!                                      │
+//!  query ──► attend ──┬─ not for us ───┼──► answered as any other
+//!                     ├─ signed ───────┼──► answered as any other, and signed
+//!                     └─ AXFR, IXFR ───┴──► Stream ──► messages
+//! ```
+//!
+//! Without settings every transfer is refused. A transfer reads one version of its zone however
+//! long it takes, and that version is settled: its serial stands for its content and no other.
+//! Everything but [`notify`] is pure: the clock is an argument.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use dns::{Name, RecordSet, Rtype};
+
+use crate::{
+    Circumstances, EndpointId, Network, Rcode, Reply, ResponseKind, Transport, ViewTable, Zone, Zones,
+    respond,
+};
+
+mod archive;
+mod catalog;
+mod content;
+mod history;
+mod notify;
+mod page;
+mod refusal;
+mod request;
+mod step;
+mod stream;
+mod tsig;
+
+use archive::Offer;
+pub use archive::{Archive, TransferEvent};
+pub use catalog::Catalog;
+pub use content::content;
+pub use notify::{Notice, notify};
+use refusal::Refusal;
+use request::{Request, Unreadable, may_concern};
+use stream::{Sets, incremental, whole};
+pub use stream::{Stream, TooLong};
+use tsig::Signer;
+pub use tsig::{TsigAlgorithm, TsigKey};
+
+const CLASS_IN: u16 = 1;
+/// The limits of what a client is sent in one datagram.
+const DATAGRAM: (u16, u16) = (512, 1232);
+
+/// Who may transfer the zones of a view, and who is told of changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TransferSettings {
+    /// The networks that may transfer; without any the keys alone decide.
+    pub to: Vec<Network>,
+    /// Who is notified.
+    pub notify: Vec<SocketAddr>,
+    /// The keys that a transfer must be signed with, any of them; without one the address decides.
+    pub keys: Vec<TsigKey>,
+}
+
+impl TransferSettings {
+    /// Whether a client may transfer; where nothing is said, nobody may.
+    fn permit(&self, client: IpAddr, is_signed: bool) -> bool {
+        let is_near = self.to.iter().any(|network| network.contains(client));
+        match (self.to.is_empty(), self.keys.is_empty()) {
+            (true, true) => false,
+            (true, false) => is_signed,
+            (false, true) => is_near,
+            (false, false) => is_near && is_signed,
+        }
+    }
+}
+
+/// Where a query came in, and what it may lead to.
+#[derive(Clone, Copy, Debug)]
+pub struct Door<'a> {
+    /// What is served.
+    pub table: &'a ViewTable,
+    /// What is transferred.
+    pub archive: &'a Archive,
+    /// Which listening address it came in at.
+    pub endpoint: EndpointId,
+    /// The time in seconds since 1970.
+    pub now: u64,
+}
+
+/// What became of a query.
+#[derive(Debug)]
+pub enum Attended {
+    /// It has nothing to do with transfers: it is for plain answering.
+    Plain,
+    /// It gets no response.
+    Silent,
+    /// The response is written.
+    Replied(Reply),
+    /// The response is many messages.
+    Streaming(Stream),
+}
+
+/// Answers a query that is signed, or asks for a transfer or a catalog. `out` has the response.
+pub fn attend(octets: &[u8], door: Door<'_>, around: Circumstances<'_>, out: &mut Vec<u8>) -> Attended {
+    if !may_concern(octets) && door.table.catalogs.is_empty() {
+        return Attended::Plain;
+    }
+    let request = match Request::read(octets) {
+        Ok(request) if !request.is_response() => request,
+        Ok(_) | Err(Unreadable::Message) => return Attended::Plain,
+        Err(Unreadable::Signature) => return replied(refusal::malformed(octets, out)),
+    };
+    let visit = Visit::new(&request, door, around);
+    match &request.signature {
+        None => visit.attend(None, out),
+        Some(found) => match tsig::verify(octets, found, &visit.settings.keys, door.now) {
+            Ok(signer) => visit.attend(Some(signer), out),
+            Err(error) => {
+                door.archive.count(TransferEvent::BadSignature);
+                tracing::debug!(client = %around.client, key = %found.name, %error, "signature refused");
+                replied(refusal::bad_signature(error, &request, found, &visit.settings.keys, door.now, out))
+            }
+        },
+    }
+}
+
+fn replied(rcode: Rcode) -> Attended {
+    let kind = if rcode == Rcode::NoError { ResponseKind::Answer } else { ResponseKind::Error };
+    Attended::Replied(Reply { kind, ..Reply::plain(rcode) })
+}
+
+/// One query with what decides over it.
+struct Visit<'a> {
+    request: &'a Request<'a>,
+    door: Door<'a>,
+    around: Circumstances<'a>,
+    view: &'a str,
+    settings: Arc<TransferSettings>,
+}
+
+impl<'a> Visit<'a> {
+    fn new(request: &'a Request<'a>, door: Door<'a>, around: Circumstances<'a>) -> Visit<'a> {
+        let endpoint = door.table.endpoints.get(&door.endpoint);
+        let view = endpoint.and_then(|endpoint| endpoint.view_of(around.client)).unwrap_or_default();
+        let settings = door.table.transfers.get(view).cloned().unwrap_or_default();
+        Visit { request, door, around, view, settings }
+    }
+
+    fn attend(&self, signer: Option<Signer>, out: &mut Vec<u8>) -> Attended {
+        let is_transfer = matches!(self.request.question.rtype, Rtype::AXFR | Rtype::IXFR);
+        if self.request.is_plain_query() && is_transfer {
+            return self.transfer(signer, out);
+        }
+        let catalog = self.catalog().filter(|_| self.permits(signer.as_ref()));
+        if signer.is_none() && catalog.is_none() {
+            return Attended::Plain;
+        }
+        let mut around = self.around;
+        around.sight.zones = catalog.or(around.sight.zones);
+        match respond(&self.request.unsigned(), around, out) {
+            None => Attended::Silent,
+            Some(reply) => Attended::Replied(self.signed(reply, signer, out)),
+        }
+    }
+
+    fn permits(&self, signer: Option<&Signer>) -> bool {
+        self.settings.permit(self.around.client, signer.is_some())
+    }
+
+    /// The catalog of the view, where the question is about it.
+    fn catalog(&self) -> Option<&'a Zones> {
+        let zones = self.door.table.catalogs.get(self.view)?;
+        zones.find(&self.request.question.name).map(|_| zones)
+    }
+
+    /// Signs a response; one that is too long for its datagram with the signature is cut off.
+    fn signed(&self, reply: Reply, signer: Option<Signer>, out: &mut Vec<u8>) -> Reply {
+        let Some(mut signer) = signer else { return reply };
+        let before = signer.clone();
+        signer.sign(out, self.door.now);
+        if self.around.transport != Transport::Udp || out.len() <= self.datagram() {
+            return reply;
+        }
+        refusal::cut_off(out, self.request.question.octets);
+        let mut signer = before;
+        signer.sign(out, self.door.now);
+        Reply { truncated: true, ..reply }
+    }
+
+    fn datagram(&self) -> usize {
+        let (least, most) = DATAGRAM;
+        usize::from(self.request.size.unwrap_or(least).clamp(least, most))
+    }
+
+    fn transfer(&self, signer: Option<Signer>, out: &mut Vec<u8>) -> Attended {
+        match self.offer(signer.as_ref()) {
+            Ok(offer) => self.give(offer, signer, out),
+            Err(refusal) => {
+                self.door.archive.count(TransferEvent::Refused);
+                tracing::debug!(client = %self.around.client, zone = %self.request.question.name, %refusal, "transfer refused");
+                let rcode = refusal.write(self.request, out);
+                if let Some(mut signer) = signer {
+                    signer.sign(out, self.door.now);
+                }
+                replied(rcode)
+            }
+        }
+    }
+
+    fn offer(&self, signer: Option<&Signer>) -> Result<Offer, Refusal> {
+        let question = &self.request.question;
+        if !self.permits(signer) {
+            return Err(self.why_not(signer));
+        }
+        if question.class != CLASS_IN {
+            return Err(Refusal::NotHere);
+        }
+        let zone = self.zone(&question.name)?;
+        let is_datagram = self.around.transport == Transport::Udp;
+        let serial = match question.rtype {
+            Rtype::IXFR => Some(self.request.serial.ok_or(Refusal::NoSerial)?),
+            _ if is_datagram => return Err(Refusal::Datagram),
+            _ => None,
+        };
+        let offer = self.door.archive.offer(self.view, &zone, serial);
+        offer.ok_or_else(|| Refusal::Unavailable("its content is not known".to_owned()))
+    }
+
+    fn why_not(&self, signer: Option<&Signer>) -> Refusal {
+        match (self.settings.keys.is_empty() && self.settings.to.is_empty(), signer) {
+            (true, _) => Refusal::NobodyMay,
+            (false, None) if !self.settings.keys.is_empty() => Refusal::Unsigned,
+            _ => Refusal::Address,
+        }
+    }
+
+    /// The settled version of the zone with this apex.
+    fn zone(&self, origin: &Name) -> Result<Arc<Zone>, Refusal> {
+        if let Some(zone) = self.catalog().and_then(|zones| zones.zone(origin)) {
+            return Ok(Arc::clone(zone));
+        }
+        let table = self.door.table;
+        if !table.synced {
+            return Err(Refusal::NotReady);
+        }
+        let served = table.views.get(self.view).and_then(|zones| zones.zone(origin));
+        let served = served.ok_or(Refusal::NotHere)?;
+        let zone = match table.held.get(self.view).and_then(|held| held.get(origin)) {
+            Some(held) => held.as_ref().ok_or(Refusal::NotSettled)?,
+            None => served,
+        };
+        match zone.unavailable() {
+            Some(reason) => Err(Refusal::Unavailable(reason.to_owned())),
+            None => Ok(Arc::clone(zone)),
+        }
+    }
+
+    fn give(&self, offer: Offer, signer: Option<Signer>, out: &mut Vec<u8>) -> Attended {
+        let (event, soa, sets) = self.records(offer);
+        self.door.archive.count(event);
+        if self.around.transport != Transport::Udp {
+            return Attended::Streaming(Stream::new(self.request, sets, signer));
+        }
+        let mut fits =
+            Stream::new(self.request, sets, signer.clone()).fit(self.datagram(), self.door.now, out);
+        if !fits {
+            // The client then comes again over TCP (RFC 1995 section 2).
+            let alone = soa.into_iter();
+            fits = Stream::new(self.request, alone, signer).fit(self.datagram(), self.door.now, out);
+        }
+        if fits { replied(Rcode::NoError) } else { Attended::Silent }
+    }
+
+    /// What is sent, the SOA that begins it, and what that is counted as.
+    fn records(&self, offer: Offer) -> (TransferEvent, Option<RecordSet>, Sets) {
+        let is_axfr = self.request.question.rtype == Rtype::AXFR;
+        match offer {
+            Offer::UpToDate(zone) => {
+                let soa = zone.soa().cloned();
+                (TransferEvent::UpToDate, soa.clone(), Box::new(soa.into_iter()))
+            }
+            Offer::Steps(zone, steps) => {
+                (TransferEvent::Steps, zone.soa().cloned(), Box::new(incremental(&zone, steps)))
+            }
+            Offer::Whole(zone) if is_axfr => {
+                (TransferEvent::Whole, zone.soa().cloned(), Box::new(whole(zone)))
+            }
+            Offer::Whole(zone) => {
+                (TransferEvent::WholeInsteadOfSteps, zone.soa().cloned(), Box::new(whole(zone)))
+            }
+        }
+    }
+}

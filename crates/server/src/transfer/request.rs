@@ -1,0 +1,293 @@
+//! Reading a message as far as transfers and signatures need it.
+
+use std::borrow::Cow;
+
+use dns::{Name, Rtype};
+
+use super::tsig::{Stamp, count_additional};
+
+const HEADER: usize = 12;
+const QR: u8 = 0x80;
+const OPCODE: u8 = 0x78;
+const TSIG: Rtype = Rtype(250);
+const CLASS_ANY: u16 = 255;
+/// More pointers than this in a name lead nowhere.
+const MOST_POINTERS: usize = 16;
+
+/// A message, taken apart.
+#[derive(Debug)]
+pub(super) struct Request<'a> {
+    pub(super) octets: &'a [u8],
+    /// Id and flags.
+    pub(super) head: [u8; 4],
+    pub(super) question: Question<'a>,
+    /// The serial of the SOA in the authority section: what the client of an IXFR has.
+    pub(super) serial: Option<u32>,
+    /// How large a datagram the client takes, where it says so.
+    pub(super) size: Option<u16>,
+    pub(super) signature: Option<Signature<'a>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Question<'a> {
+    pub(super) name: Name,
+    pub(super) rtype: Rtype,
+    pub(super) class: u16,
+    /// As it came, for the echo.
+    pub(super) octets: &'a [u8],
+}
+
+/// The TSIG record of a message.
+#[derive(Debug)]
+pub(super) struct Signature<'a> {
+    /// Where the record starts in the message.
+    start: usize,
+    pub(super) name: Name,
+    /// The algorithm's name in wire form, in lower case.
+    pub(super) algorithm: Vec<u8>,
+    pub(super) time: u64,
+    pub(super) fudge: u16,
+    pub(super) mac: &'a [u8],
+    original_id: [u8; 2],
+    pub(super) error: u16,
+    other: &'a [u8],
+}
+
+/// A message that cannot be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unreadable {
+    /// It ends too early or says what it must not: plain answering finds that too.
+    Message,
+    /// Its signature is not where or what a signature is.
+    Signature,
+}
+
+/// Something that ends too early or says what it must not.
+#[derive(Debug)]
+struct Malformed;
+
+impl From<Malformed> for Unreadable {
+    fn from(_: Malformed) -> Unreadable {
+        Unreadable::Message
+    }
+}
+
+impl<'a> Request<'a> {
+    /// Takes a message with one question apart.
+    pub(super) fn read(octets: &'a [u8]) -> Result<Request<'a>, Unreadable> {
+        let mut reader = Reader { octets, at: 0 };
+        let head = reader.array()?;
+        let [questions, answers, authorities, additionals] =
+            [reader.u16()?, reader.u16()?, reader.u16()?, reader.u16()?];
+        if questions != 1 {
+            return Err(Unreadable::Message);
+        }
+        let question = reader.question()?;
+        let mut request = Request { octets, head, question, serial: None, size: None, signature: None };
+        for _ in 0..answers {
+            reader.record()?;
+        }
+        for _ in 0..authorities {
+            request.authority(&mut reader)?;
+        }
+        for left in (0..additionals).rev() {
+            request.additional(&mut reader, left == 0)?;
+        }
+        Ok(request)
+    }
+
+    fn authority(&mut self, reader: &mut Reader<'a>) -> Result<(), Malformed> {
+        let record = reader.record()?;
+        if record.rtype == Rtype::SOA && self.serial.is_none() {
+            let mut data =
+                Reader { octets: self.octets.get(..record.end).ok_or(Malformed)?, at: record.data };
+            data.skip_name()?;
+            data.skip_name()?;
+            self.serial = Some(u32::from_be_bytes(data.array()?));
+        }
+        Ok(())
+    }
+
+    fn additional(&mut self, reader: &mut Reader<'a>, is_last: bool) -> Result<(), Unreadable> {
+        let start = reader.at;
+        let record = reader.record()?;
+        match record.rtype {
+            Rtype::OPT => self.size = Some(record.class),
+            // It must be the last, or somebody has added to what was signed (RFC 8945 section 5.1).
+            TSIG if !is_last || record.class != CLASS_ANY => return Err(Unreadable::Signature),
+            TSIG => {
+                let read = Signature::read(self.octets, start, &record);
+                self.signature = Some(read.map_err(|_| Unreadable::Signature)?);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_response(&self) -> bool {
+        self.head[2] & QR != 0
+    }
+
+    pub(super) fn is_plain_query(&self) -> bool {
+        self.head[2] & OPCODE == 0
+    }
+
+    pub(super) fn opcode(&self) -> u8 {
+        (self.head[2] & OPCODE) >> 3
+    }
+
+    pub(super) fn rcode(&self) -> u8 {
+        self.head[3] & 0x0f
+    }
+
+    /// The message as it was before it was signed.
+    pub(super) fn unsigned(&self) -> Cow<'a, [u8]> {
+        match &self.signature {
+            Some(signature) => Cow::Owned(signature.unsigned(self.octets)),
+            None => Cow::Borrowed(self.octets),
+        }
+    }
+}
+
+/// Whether a message may be signed or ask for a transfer: a cheap look that spares all other
+/// queries the reading.
+pub(super) fn may_concern(octets: &[u8]) -> bool {
+    let mut reader = Reader { octets, at: HEADER };
+    let Ok(question) = reader.question() else { return false };
+    let mut is_edns_alone = || reader.record().is_ok_and(|record| record.rtype == Rtype::OPT);
+    match octets.get(10..HEADER) {
+        _ if matches!(question.rtype, Rtype::AXFR | Rtype::IXFR) => true,
+        Some([0, 0]) => false,
+        Some([0, 1]) => !is_edns_alone(),
+        _ => true,
+    }
+}
+
+impl<'a> Signature<'a> {
+    fn read(octets: &'a [u8], start: usize, record: &Record) -> Result<Signature<'a>, Malformed> {
+        let name = expanded_name(octets, start)?;
+        let mut data = Reader { octets: octets.get(..record.end).ok_or(Malformed)?, at: record.data };
+        let algorithm = data.plain_name()?;
+        let [a, b, c, d, e, f] = data.array()?;
+        let time = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
+        let (fudge, length) = (data.u16()?, data.u16()?);
+        let mac = data.take(usize::from(length))?;
+        let (original_id, error, length) = (data.array()?, data.u16()?, data.u16()?);
+        let other = data.take(usize::from(length))?;
+        // Nothing else is in the record, and nothing follows it.
+        let is_whole = data.at == record.end && record.end == octets.len();
+        let signature = Signature { start, name, algorithm, time, fudge, mac, original_id, error, other };
+        if is_whole { Ok(signature) } else { Err(Malformed) }
+    }
+
+    /// The message as it was before it was signed.
+    pub(super) fn unsigned(&self, message: &[u8]) -> Vec<u8> {
+        let mut octets = message.get(..self.start).unwrap_or_default().to_vec();
+        if let Some(id) = octets.get_mut(..2) {
+            id.copy_from_slice(&self.original_id);
+        }
+        count_additional(&mut octets, -1);
+        octets
+    }
+
+    pub(super) fn stamp(&self) -> Stamp<'a> {
+        Stamp { time: self.time, fudge: self.fudge, error: self.error, other: self.other }
+    }
+}
+
+struct Record {
+    rtype: Rtype,
+    class: u16,
+    /// Where the data starts and ends.
+    data: usize,
+    end: usize,
+}
+
+struct Reader<'a> {
+    octets: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
+        let taken = self.octets.get(self.at..self.at + length).ok_or(Malformed)?;
+        self.at += length;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        self.take(N)?.try_into().map_err(|_| Malformed)
+    }
+
+    fn u16(&mut self) -> Result<u16, Malformed> {
+        self.array().map(u16::from_be_bytes)
+    }
+
+    fn question(&mut self) -> Result<Question<'a>, Malformed> {
+        let start = self.at;
+        let octets = self.octets.get(start..).ok_or(Malformed)?;
+        let (name, length) = Name::from_wire(octets).map_err(|_| Malformed)?;
+        self.at += length;
+        let (rtype, class) = (Rtype(self.u16()?), self.u16()?);
+        Ok(Question { name, rtype, class, octets: &self.octets[start..self.at] })
+    }
+
+    fn record(&mut self) -> Result<Record, Malformed> {
+        self.skip_name()?;
+        let (rtype, class) = (Rtype(self.u16()?), self.u16()?);
+        self.take(4)?;
+        let length = usize::from(self.u16()?);
+        let data = self.at;
+        self.take(length)?;
+        Ok(Record { rtype, class, data, end: self.at })
+    }
+
+    /// Passes a name, which may end in a pointer.
+    fn skip_name(&mut self) -> Result<(), Malformed> {
+        loop {
+            match self.array()? {
+                [0] => return Ok(()),
+                [length @ 1..=63] => self.take(usize::from(length))?,
+                [0xc0..=0xff] => return self.take(1).map(|_| ()),
+                _ => return Err(Malformed),
+            };
+        }
+    }
+
+    /// A name without pointers, in wire form and in lower case.
+    fn plain_name(&mut self) -> Result<Vec<u8>, Malformed> {
+        let octets = self.octets.get(self.at..).ok_or(Malformed)?;
+        let (name, length) = Name::from_wire(octets).map_err(|_| Malformed)?;
+        self.at += length;
+        Ok(name.to_wire())
+    }
+}
+
+/// The name at a place of a message, its pointers followed; they lead backwards only.
+fn expanded_name(octets: &[u8], start: usize) -> Result<Name, Malformed> {
+    let (mut wire, mut at, mut pointers) = (Vec::new(), start, 0);
+    loop {
+        match octets.get(at..).ok_or(Malformed)? {
+            [0, ..] => {
+                wire.push(0);
+                return Name::from_wire(&wire).map(|(name, _)| name).map_err(|_| Malformed);
+            }
+            [length @ 1..=63, rest @ ..] => {
+                wire.push(*length);
+                wire.extend_from_slice(rest.get(..usize::from(*length)).ok_or(Malformed)?);
+                at += 1 + usize::from(*length);
+            }
+            [high @ 0xc0..=0xff, low, ..] if pointers < MOST_POINTERS => {
+                let to = usize::from(u16::from_be_bytes([*high & 0x3f, *low]));
+                if to >= at {
+                    return Err(Malformed);
+                }
+                (at, pointers) = (to, pointers + 1);
+            }
+            _ => return Err(Malformed),
+        }
+        if wire.len() > dns::MAX_WIRE {
+            return Err(Malformed);
+        }
+    }
+}

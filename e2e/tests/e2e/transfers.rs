@@ -1,0 +1,231 @@
+//! Zones to real secondaries, which then answer the same as we do.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result, ensure};
+use e2e::{
+    Folder, Options, Secondary, SecondaryPlace, SecondaryProgram, TRANSFER_SECRET, Up, call, dig, eventually,
+    own_address, wait_for,
+};
+
+const ZONE: &str = "$ORIGIN example.org.\n$TTL 60\n\
+    @ SOA ns noc 1 3600 600 86400 300\n@ NS ns\n@ MX 10 mail\nns A 192.0.2.53\nmail A 192.0.2.25\nmail AAAA 2001:db8::25\n\
+    www CNAME web\nweb A 192.0.2.80\n*.wild TXT \"any\" \"thing\"\nsub NS ns.sub\nns.sub A 192.0.2.99\n\
+    old DNAME new.example.net.\n_sip._tcp SRV 1 2 5060 web\n";
+
+/// A folder with a class whose zones these secondaries may have.
+fn folder(secondaries: &[SocketAddr], tsig: bool) -> Result<Folder> {
+    let folder = Folder::new()?;
+    let notify: Vec<String> = secondaries.iter().map(|address| format!("\"{address}\"")).collect();
+    let key = "tsig: [{name: transfer, algorithm: hmac-sha256, secretRef: {name: transfer, key: secret}}]";
+    let class = format!(
+        "apiVersion: dns.homelab.mortenolsen.pro/v1alpha1\nkind: DNSClass\nmetadata: {{name: edge}}\nspec:\n  embedded:\n\
+         \x20   transfer:\n      to: [127.0.0.0/8]\n      notify: [{}]\n      {}\n\
+         ---\napiVersion: v1\nkind: Secret\nmetadata: {{name: transfer, namespace: dns}}\n\
+         stringData: {{secret: {TRANSFER_SECRET}}}\n",
+        notify.join(", "),
+        if tsig { key } else { "" }
+    );
+    folder.write("class.yaml", &class)?;
+    folder.write("example.org.zone", ZONE)?;
+    Ok(folder)
+}
+
+/// An object of the plan in the zone, so that it has nodes over its file.
+fn record(name: &str, address: &str) -> String {
+    format!(
+        "apiVersion: dns.homelab.mortenolsen.pro/v1alpha1\nkind: DNSRecord\n\
+         metadata: {{name: {name}, namespace: dns}}\n\
+         spec: {{domain: example.org, subdomain: {name}, type: A, values: [{address}], dnsClassRef: {{name: edge}}}}\n"
+    )
+}
+
+fn counted(up: &Up, name: &str, result: &str) -> Result<u64> {
+    let metrics = up.get("/metrics")?;
+    let prefix = format!("fingerpost_{name}_total{{result=\"{result}\"}} ");
+    let line = metrics.lines().find_map(|line| line.strip_prefix(&prefix)).context("no such counter")?;
+    Ok(line.parse()?)
+}
+
+fn start(programs: &[SecondaryProgram]) -> Result<(Up, Folder, Vec<Secondary>)> {
+    let places: Vec<SecondaryPlace> =
+        programs.iter().map(|program| SecondaryPlace::new(*program)).collect::<Result<_>>()?;
+    let addresses: Vec<SocketAddr> = places.iter().map(SecondaryPlace::dns).collect();
+    let folder = folder(&addresses, true)?;
+    let up = Up::start(Options::folder(folder.path()))?;
+    let secondaries = places.into_iter().map(|place| place.start(up.dns(0))).collect::<Result<_>>()?;
+    Ok((up, folder, secondaries))
+}
+
+/// Waits until a secondary answers a question as the primary does.
+fn agrees(up: &Up, secondary: &Secondary, question: &str) -> Result<()> {
+    let agreed = wait_for("the secondary to agree", || {
+        let (ours, theirs) = (dig(up.dns(0), question)?, dig(secondary.dns(), question)?);
+        ensure!(
+            ours.status == theirs.status && sorted(&ours.answer) == sorted(&theirs.answer),
+            "{question}: {ours:?} against {theirs:?}"
+        );
+        Ok(Some(()))
+    });
+    agreed.with_context(|| format!("{:?} said:\n{}", secondary.program(), secondary.output()))
+}
+
+fn sorted(lines: &[String]) -> BTreeSet<String> {
+    lines.iter().map(|line| line.to_lowercase()).collect()
+}
+
+/// The records of a transfer with the key, as `dig` prints them.
+fn axfr(server: SocketAddr, zone: &str) -> Result<Vec<String>> {
+    let (at, port) = (format!("@{}", server.ip()), server.port().to_string());
+    let key = format!("hmac-sha256:transfer:{TRANSFER_SECRET}");
+    let arguments = [at.as_str(), "-p", &port, "-y", &key, "+noall", "+answer", "+onesoa", zone, "AXFR"];
+    let output = call("dig", "bind9-dnsutils", &arguments)?;
+    let text = String::from_utf8(output.stdout)?;
+    ensure!(!text.contains("Transfer failed") && !text.contains("tsig"), "{text}");
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    Ok(text.lines().filter(|line| !line.starts_with(';') && !line.is_empty()).map(words).collect())
+}
+
+fn serial(server: SocketAddr) -> Result<u32> {
+    let soa = dig(server, "example.org SOA")?;
+    let data = soa.data("SOA").pop().context("no SOA")?;
+    Ok(data.split(' ').nth(2).context("no serial")?.parse()?)
+}
+
+#[test]
+fn knot_nsd_and_bind_have_the_zone_follow_it_in_steps_and_answer_the_same() -> Result<()> {
+    let programs = [SecondaryProgram::Knot, SecondaryProgram::Nsd, SecondaryProgram::Bind];
+    let (up, folder, secondaries) = start(&programs)?;
+    for secondary in &secondaries {
+        agrees(&up, secondary, "example.org SOA")?;
+    }
+    let (first, whole) = (serial(up.dns(0))?, counted(&up, "transfers", "whole")?);
+    folder.write("record.yaml", &record("added", "192.0.2.7"))?;
+    eventually(|| dig(up.dns(0), "added.example.org A").is_ok_and(|reply| reply.status == "NOERROR"))?;
+    for secondary in &secondaries {
+        agrees(&up, secondary, "added.example.org A")?;
+    }
+    folder.replace("example.org.zone", "web A 192.0.2.80", "web A 192.0.2.81")?;
+    eventually(|| dig(up.dns(0), "web.example.org A").is_ok_and(|reply| reply.data("A") == ["192.0.2.81"]))?;
+    for secondary in &secondaries {
+        agrees(&up, secondary, "web.example.org A")?;
+    }
+    ensure!(counted(&up, "transfers", "whole")? == whole, "{}", up.get("/metrics")?);
+    ensure!(counted(&up, "transfers", "steps")? >= 6, "{}", up.get("/metrics")?);
+    ensure!(counted(&up, "notifies", "answered")? >= 6, "{}", up.get("/metrics")?);
+    let records = axfr(up.dns(0), "example.org")?;
+    ensure!(records.len() == 15, "{records:#?}");
+    for record in &records {
+        let mut words = record.split(' ');
+        let (name, rtype) = (words.next().unwrap_or_default(), words.nth(2).unwrap_or_default());
+        for secondary in &secondaries {
+            agrees(&up, secondary, &format!("{} {rtype}", name.replace('*', "some")))?;
+            agrees(&up, secondary, &format!("gone.{name} A"))?;
+        }
+    }
+    let steps = kdig_ixfr(up.dns(0), first)?;
+    ensure!(steps.contains("192.0.2.80") && steps.contains("192.0.2.81"), "both sides of the step: {steps}");
+    ensure!(!steps.contains("192.0.2.25"), "and nothing that stayed: {steps}");
+    Ok(())
+}
+
+fn kdig_ixfr(server: SocketAddr, serial: u32) -> Result<String> {
+    let (at, port) = (format!("@{}", server.ip()), server.port().to_string());
+    let (key, ixfr) = (format!("hmac-sha256:transfer:{TRANSFER_SECRET}"), format!("IXFR={serial}"));
+    let output = call("kdig", "knot-dnsutils", &[&at, "-p", &port, "-y", &key, "example.org", &ixfr, "+tcp"])?;
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+#[test]
+fn knot_and_bind_follow_zones_that_come_and_go_by_the_catalog() -> Result<()> {
+    let (up, folder, secondaries) = start(&[SecondaryProgram::Knot, SecondaryProgram::Bind])?;
+    for secondary in &secondaries {
+        agrees(&up, secondary, "example.org SOA")?;
+    }
+    folder.write("second.org.zone", &ZONE.replace("example.org", "second.org"))?;
+    eventually(|| dig(up.dns(0), "web.second.org A").is_ok_and(|reply| reply.status == "NOERROR"))?;
+    for secondary in &secondaries {
+        agrees(&up, secondary, "web.second.org A")?;
+    }
+    std::fs::remove_file(folder.path().join("second.org.zone"))?;
+    eventually(|| dig(up.dns(0), "web.second.org A").is_ok_and(|reply| reply.status == "REFUSED"))?;
+    for secondary in &secondaries {
+        agrees(&up, secondary, "web.second.org A")?;
+        agrees(&up, secondary, "web.example.org A")?;
+    }
+    let catalog = "catalog.edge.fingerpost.invalid";
+    ensure!(axfr(up.dns(0), catalog)?.iter().any(|line| line.ends_with("PTR example.org.")));
+    ensure!(dig(up.dns(0), &format!("{catalog} SOA"))?.status == "REFUSED", "strangers do not see it");
+    Ok(())
+}
+
+#[test]
+fn who_has_no_key_or_another_address_is_refused() -> Result<()> {
+    let folder = folder(&[], true)?;
+    let up = Up::start(Options::folder(folder.path()))?;
+    wait_for("the key to be known", || Ok((!axfr(up.dns(0), "example.org")?.is_empty()).then_some(())))?;
+    let unsigned = dig(up.dns(0), "example.org AXFR")?;
+    ensure!(unsigned.answer.is_empty(), "{unsigned:?}");
+    let wrong = format!("-y hmac-sha256:other:{TRANSFER_SECRET} example.org SOA");
+    ensure!(dig(up.dns(0), &wrong)?.status == "NOTAUTH");
+    let signed = format!("-y hmac-sha256:transfer:{TRANSFER_SECRET} example.org SOA");
+    ensure!(dig(up.dns(0), &signed)?.status == "NOERROR");
+    folder.replace("class.yaml", "127.0.0.0/8", "192.0.2.0/24")?;
+    eventually(|| axfr(up.dns(0), "example.org").is_ok_and(|records| records.is_empty()))?;
+    folder.replace("class.yaml", "192.0.2.0/24", "127.0.0.0/8")?;
+    eventually(|| axfr(up.dns(0), "example.org").is_ok_and(|records| !records.is_empty()))?;
+    folder.replace("class.yaml", "kind: Secret", "kind: Service")?;
+    eventually(|| axfr(up.dns(0), "example.org").is_ok_and(|records| records.is_empty()) || axfr(up.dns(0), "example.org").is_err())?;
+    ensure!(dig(up.dns(0), "web.example.org A")?.status == "NOERROR", "answers go on");
+    up.wait_for_output("the Secret transfer is not there")
+}
+
+#[test]
+fn a_change_during_a_restart_goes_out_as_a_step() -> Result<()> {
+    let folder = folder(&[], false)?;
+    let (state, address) = (tempfile::tempdir()?, own_address());
+    let options = || Options::folder(folder.path()).state(state.path()).address(address);
+    let up = Up::start(options())?;
+    let first = serial(up.dns(0))?;
+    wait_for("transfers to be set up", || Ok((!axfr_unsigned(up.dns(0))?.is_empty()).then_some(())))?;
+    drop(up);
+    folder.replace("example.org.zone", "web A 192.0.2.80", "web A 192.0.2.81")?;
+    let up = Up::start(options())?;
+    let steps = wait_for("the step", || {
+        let steps = dig(up.dns(0), &format!("example.org IXFR={first}"))?.answer;
+        Ok(steps.iter().any(|line| line.contains("192.0.2.81")).then_some(steps))
+    })?;
+    ensure!(steps.len() == 6, "{steps:#?}");
+    Ok(())
+}
+
+fn axfr_unsigned(server: SocketAddr) -> Result<Vec<String>> {
+    Ok(dig(server, "example.org AXFR")?.answer)
+}
+
+#[test]
+fn a_zone_of_100k_records_reaches_all_and_its_change_is_a_step() -> Result<()> {
+    let programs = [SecondaryProgram::Knot, SecondaryProgram::Nsd, SecondaryProgram::Bind];
+    let places: Vec<SecondaryPlace> =
+        programs.iter().map(|program| SecondaryPlace::new(*program)).collect::<Result<_>>()?;
+    let addresses: Vec<SocketAddr> = places.iter().map(SecondaryPlace::dns).collect();
+    let folder = folder(&addresses, true)?;
+    let many: String = (0..100_000).map(|at| format!("h{at} A 10.{}.{}.{}\n", at >> 16, at >> 8 & 255, at & 255)).collect();
+    folder.write("example.org.zone", &format!("{ZONE}{many}"))?;
+    let up = Up::start(Options::folder(folder.path()))?;
+    let secondaries: Vec<Secondary> = places.into_iter().map(|place| place.start(up.dns(0))).collect::<Result<_>>()?;
+    for secondary in &secondaries {
+        agrees(&up, secondary, "h99999.example.org A")?;
+    }
+    ensure!(axfr(up.dns(0), "example.org")?.len() == 100_000 + 14);
+    let whole = counted(&up, "transfers", "whole")?;
+    folder.replace("example.org.zone", "web A 192.0.2.80", "web A 192.0.2.81")?;
+    eventually(|| dig(up.dns(0), "web.example.org A").is_ok_and(|reply| reply.data("A") == ["192.0.2.81"]))?;
+    for secondary in &secondaries {
+        agrees(&up, secondary, "web.example.org A")?;
+    }
+    ensure!(counted(&up, "transfers", "whole")? == whole, "{}", up.get("/metrics")?);
+    ensure!(counted(&up, "transfers", "steps")? >= 3, "{}", up.get("/metrics")?);
+    Ok(())
+}
