@@ -12,7 +12,9 @@ use e2e::{
 const ZONE: &str = "$ORIGIN example.org.\n$TTL 60\n\
     @ SOA ns noc 1 3600 600 86400 300\n@ NS ns\n@ MX 10 mail\nns A 192.0.2.53\nmail A 192.0.2.25\nmail AAAA 2001:db8::25\n\
     www CNAME web\nweb A 192.0.2.80\n*.wild TXT \"any\" \"thing\"\nsub NS ns.sub\nns.sub A 192.0.2.99\n\
-    old DNAME new.example.net.\n_sip._tcp SRV 1 2 5060 web\n";
+    old DNAME new.example.net.\n_sip._tcp SRV 1 2 5060 web\n\
+    long TXT \"a zone remembers no more steps than it is long itself, so a short one would have to be sent whole\"\n\
+    longer TXT \"this one therefore has some text that nobody needs for anything else, and that makes it longer still\"\n";
 
 /// A folder with a class whose zones these secondaries may have.
 fn folder(secondaries: &[SocketAddr], tsig: bool) -> Result<Folder> {
@@ -75,16 +77,24 @@ fn sorted(lines: &[String]) -> BTreeSet<String> {
     lines.iter().map(|line| line.to_lowercase()).collect()
 }
 
-/// The records of a transfer with the key, as `dig` prints them.
-fn axfr(server: SocketAddr, zone: &str) -> Result<Vec<String>> {
+/// The records of a transfer as `dig` prints them; `question` is what one would type.
+fn transfer(server: SocketAddr, question: &str) -> Result<Vec<String>> {
     let (at, port) = (format!("@{}", server.ip()), server.port().to_string());
-    let key = format!("hmac-sha256:transfer:{TRANSFER_SECRET}");
-    let arguments = [at.as_str(), "-p", &port, "-y", &key, "+noall", "+answer", "+onesoa", zone, "AXFR"];
+    let mut arguments = vec![at.as_str(), "-p", &port, "+noall", "+answer"];
+    arguments.extend(question.split(' '));
     let output = call("dig", "bind9-dnsutils", &arguments)?;
     let text = String::from_utf8(output.stdout)?;
-    ensure!(!text.contains("Transfer failed") && !text.contains("tsig"), "{text}");
+    ensure!(!text.contains("Transfer failed") && !text.contains("Couldn't verify"), "{text}");
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-    Ok(text.lines().filter(|line| !line.starts_with(';') && !line.is_empty()).map(words).collect())
+    let lines = text.lines().filter(|line| !line.starts_with(';') && !line.is_empty()).map(words);
+    let records: Vec<String> = lines.filter(|line| !line.contains(" TSIG ")).collect();
+    ensure!(!records.is_empty(), "nothing came: {text}");
+    Ok(records)
+}
+
+/// A transfer with the key; the SOA is told once.
+fn axfr(server: SocketAddr, zone: &str) -> Result<Vec<String>> {
+    transfer(server, &format!("-y hmac-sha256:transfer:{TRANSFER_SECRET} +onesoa {zone} AXFR"))
 }
 
 fn serial(server: SocketAddr) -> Result<u32> {
@@ -115,7 +125,7 @@ fn knot_nsd_and_bind_have_the_zone_follow_it_in_steps_and_answer_the_same() -> R
     ensure!(counted(&up, "transfers", "steps")? >= 6, "{}", up.get("/metrics")?);
     ensure!(counted(&up, "notifies", "answered")? >= 6, "{}", up.get("/metrics")?);
     let records = axfr(up.dns(0), "example.org")?;
-    ensure!(records.len() == 15, "{records:#?}");
+    ensure!(records.len() == 16, "{records:#?}");
     for record in &records {
         let mut words = record.split(' ');
         let (name, rtype) = (words.next().unwrap_or_default(), words.nth(2).unwrap_or_default());
@@ -165,19 +175,18 @@ fn knot_and_bind_follow_zones_that_come_and_go_by_the_catalog() -> Result<()> {
 fn who_has_no_key_or_another_address_is_refused() -> Result<()> {
     let folder = folder(&[], true)?;
     let up = Up::start(Options::folder(folder.path()))?;
-    wait_for("the key to be known", || Ok((!axfr(up.dns(0), "example.org")?.is_empty()).then_some(())))?;
-    let unsigned = dig(up.dns(0), "example.org AXFR")?;
-    ensure!(unsigned.answer.is_empty(), "{unsigned:?}");
-    let wrong = format!("-y hmac-sha256:other:{TRANSFER_SECRET} example.org SOA");
-    ensure!(dig(up.dns(0), &wrong)?.status == "NOTAUTH");
+    eventually(|| axfr(up.dns(0), "example.org").is_ok())?;
+    ensure!(transfer(up.dns(0), "example.org AXFR").is_err(), "without a signature");
+    let wrong = format!("-y hmac-sha256:other:{TRANSFER_SECRET} example.org AXFR");
+    ensure!(transfer(up.dns(0), &wrong).is_err(), "with a key that is not ours");
     let signed = format!("-y hmac-sha256:transfer:{TRANSFER_SECRET} example.org SOA");
     ensure!(dig(up.dns(0), &signed)?.status == "NOERROR");
     folder.replace("class.yaml", "127.0.0.0/8", "192.0.2.0/24")?;
-    eventually(|| axfr(up.dns(0), "example.org").is_ok_and(|records| records.is_empty()))?;
+    eventually(|| axfr(up.dns(0), "example.org").is_err())?;
     folder.replace("class.yaml", "192.0.2.0/24", "127.0.0.0/8")?;
-    eventually(|| axfr(up.dns(0), "example.org").is_ok_and(|records| !records.is_empty()))?;
+    eventually(|| axfr(up.dns(0), "example.org").is_ok())?;
     folder.replace("class.yaml", "{name: transfer, namespace: dns}", "{name: renamed, namespace: dns}")?;
-    eventually(|| !axfr(up.dns(0), "example.org").is_ok_and(|records| !records.is_empty()))?;
+    eventually(|| axfr(up.dns(0), "example.org").is_err())?;
     ensure!(dig(up.dns(0), "web.example.org A")?.status == "NOERROR", "answers go on");
     up.wait_for_output("the Secret transfer is not there")
 }
@@ -189,20 +198,16 @@ fn a_change_during_a_restart_goes_out_as_a_step() -> Result<()> {
     let options = || Options::folder(folder.path()).state(state.path()).address(address);
     let up = Up::start(options())?;
     let first = serial(up.dns(0))?;
-    wait_for("transfers to be set up", || Ok((!axfr_unsigned(up.dns(0))?.is_empty()).then_some(())))?;
+    eventually(|| transfer(up.dns(0), "example.org AXFR").is_ok())?;
     drop(up);
     folder.replace("example.org.zone", "web A 192.0.2.80", "web A 192.0.2.81")?;
     let up = Up::start(options())?;
     let steps = wait_for("the step", || {
-        let steps = dig(up.dns(0), &format!("example.org IXFR={first}"))?.answer;
+        let steps = transfer(up.dns(0), &format!("example.org IXFR={first}"))?;
         Ok(steps.iter().any(|line| line.contains("192.0.2.81")).then_some(steps))
     })?;
     ensure!(steps.len() == 6, "{steps:#?}");
     Ok(())
-}
-
-fn axfr_unsigned(server: SocketAddr) -> Result<Vec<String>> {
-    Ok(dig(server, "example.org AXFR")?.answer)
 }
 
 #[test]
@@ -221,7 +226,7 @@ fn a_zone_of_100k_records_reaches_all_and_its_change_is_a_step() -> Result<()> {
     for secondary in &secondaries {
         agrees(&up, secondary, "h99999.example.org A")?;
     }
-    ensure!(axfr(up.dns(0), "example.org")?.len() == 100_000 + 14);
+    ensure!(axfr(up.dns(0), "example.org")?.len() == 100_000 + 15);
     let whole = counted(&up, "transfers", "whole")?;
     folder.replace("example.org.zone", "web A 192.0.2.80", "web A 192.0.2.81")?;
     eventually(|| dig(up.dns(0), "web.example.org A").is_ok_and(|reply| reply.data("A") == ["192.0.2.81"]))?;
