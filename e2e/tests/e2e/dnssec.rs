@@ -110,7 +110,8 @@ fn delv(up: &Up, anchors: &Path, question: &str) -> Result<String> {
     let server = up.dns(0);
     let (address, port) = (format!("@{}", server.ip()), server.port().to_string());
     let anchors = anchors.display().to_string();
-    let mut arguments = vec![address.as_str(), "-p", &port, "-a", &anchors, "+root=signed.test", "+multiline"];
+    let mut arguments =
+        vec![address.as_str(), "-p", &port, "-a", &anchors, "+root=signed.test", "+multiline"];
     arguments.extend(question.split(' '));
     let output = call("delv", "bind9-dnsutils", &arguments)?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr))
@@ -118,18 +119,31 @@ fn delv(up: &Up, anchors: &Path, question: &str) -> Result<String> {
 
 #[test]
 fn delv_validates_what_is_there_and_what_is_not() -> Result<()> {
-    for (algorithm, denial) in [("ECDSAP256SHA256", "Compact"), ("ED25519", "NSEC"), ("ECDSAP256SHA256", "NSEC")] {
+    for (algorithm, denial) in
+        [("ECDSAP256SHA256", "Compact"), ("ED25519", "NSEC"), ("ECDSAP256SHA256", "NSEC")]
+    {
         let signed = Signed::new(algorithm, denial)?;
         let up = signed.up()?;
         let anchors = signed.anchors()?;
-        for question in ["www.signed.test A", "signed.test SOA", "x.wild.signed.test A", "secure.signed.test DS"] {
+        for question in
+            ["www.signed.test A", "signed.test SOA", "x.wild.signed.test A", "secure.signed.test DS"]
+        {
             let said = delv(&up, &anchors, question)?;
             assert!(said.contains("; fully validated"), "{algorithm} {denial} {question}: {said}");
         }
-        let negative = ["nothing.signed.test A", "www.signed.test TXT", "below.signed.test A", "x.wild.signed.test TXT", "insecure.signed.test DS"];
+        let negative = [
+            "nothing.signed.test A",
+            "www.signed.test TXT",
+            "below.signed.test A",
+            "x.wild.signed.test TXT",
+            "insecure.signed.test DS",
+        ];
         for question in negative {
             let said = delv(&up, &anchors, question)?;
-            assert!(said.contains("; negative response, fully validated"), "{algorithm} {denial} {question}: {said}");
+            assert!(
+                said.contains("; negative response, fully validated"),
+                "{algorithm} {denial} {question}: {said}"
+            );
         }
     }
     Ok(())
@@ -223,6 +237,9 @@ fn both_rollovers_validate_from_end_to_end() -> Result<()> {
     assert!(signed.keys(&["ds-published", "signed.test"])?.status.success());
     signed.pass(3 * 86_400)?;
     reaches(&["ZSK active", "KSK active"])?;
-    becomes("the old key to be gone", || Ok(dig(up.dns(0), "signed.test DNSKEY")?.data("DNSKEY").len() == 2))?;
+    becomes(
+        "the old key to be gone",
+        || Ok(dig(up.dns(0), "signed.test DNSKEY")?.data("DNSKEY").len() == 2),
+    )?;
     validates(&signed.anchors()?)
 }
