@@ -52,7 +52,7 @@ pub(crate) fn ratios(rows: &[Measured]) -> String {
             cell("gdnsd"),
             cell("Knot"),
             row.length,
-            verdict(ratio(FLOOR), ratio("gdnsd"))
+            verdict(row)
         );
     }
     text
@@ -82,14 +82,15 @@ pub(crate) fn interval(estimate: Estimate) -> String {
     format!("{:.2} ({:.2}–{:.2})", estimate.median, estimate.low, estimate.high)
 }
 
-/// Within 1.10 times the floor and below gdnsd: the bar.
-fn verdict(floor: Option<Estimate>, gdnsd: Option<Estimate>) -> &'static str {
+/// Whether the row keeps its bar: signed answers beside unsigned ones, all others beside floor and gdnsd.
+fn verdict(row: &Measured) -> &'static str {
     let holds =
-        |estimate: Option<Estimate>, most: f64| estimate.is_none_or(|estimate| estimate.median <= most);
-    match (holds(floor, 1.10), holds(gdnsd, 1.0)) {
-        (true, true) => "holds",
-        (true, false) => "**above gdnsd**",
-        (false, true) => "**above 1.10 times the floor**",
-        (false, false) => "**above both**",
+        |to, most: f64| row.ratio(ours::NAME, to).is_none_or(|estimate: Estimate| estimate.median <= most);
+    match (row.row, holds(UNSIGNED, 1.3), holds(FLOOR, 1.10), holds("gdnsd", 1.0)) {
+        (Row::Signed, false, ..) => "**above 1.3 times unsigned**",
+        (Row::Signed, true, ..) | (_, _, true, true) => "holds",
+        (_, _, true, false) => "**above gdnsd**",
+        (_, _, false, true) => "**above 1.10 times the floor**",
+        (_, _, false, false) => "**above both**",
     }
 }
