@@ -24,6 +24,8 @@ mod definitions;
 mod delivered;
 #[path = "e2e/deliveries.rs"]
 mod deliveries;
+#[path = "e2e/dnssec.rs"]
+mod dnssec;
 #[path = "e2e/documentation.rs"]
 mod documentation;
 #[path = "e2e/external_dns_webhook.rs"]

@@ -32,6 +32,7 @@ use dns::Name;
 use jiff::Timestamp;
 use planner::{Change, Delta, Planner, ViewInfo};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use server::dnssec::signed_sets;
 use server::steering::Health;
 use server::{Endpoint, EndpointId, Views, Zones};
 
@@ -84,6 +85,8 @@ pub struct Facts {
     pub last_change: Option<Timestamp>,
     /// How often planning panicked.
     pub panics: u64,
+    /// What the planner was told of signatures.
+    pub signed: BTreeMap<Name, u64>,
 }
 
 /// Planning failed in a way that it never should; what is served stands.
@@ -215,6 +218,18 @@ impl Instance {
         })
     }
 
+    /// A zone as it is served now in a view, else in the first that has it, in master-file form.
+    pub fn export(&self, origin: &Name, view: Option<&str>) -> Option<String> {
+        let table = self.views.load();
+        let mut views = table.views.iter().filter(|(name, _)| view.is_none_or(|view| view == *name));
+        let zone = views.find_map(|(_, zones)| zones.zone(origin))?;
+        zone.soa()?;
+        Some(match signed_sets(zone, now() as u32) {
+            Some(sets) => dns::write_zone(origin, sets),
+            None => dns::write_zone(origin, zone.present_sets()),
+        })
+    }
+
     /// Explains a name as it is served now.
     pub fn explain(&self, question: &Question) -> Result<Explanation, QuestionError> {
         let (table, planner) = (self.views.load(), self.planner());
@@ -242,6 +257,18 @@ impl Instance {
             let zones = zones.get_mut(&view.name);
             zones.into_iter().for_each(|zones| self.signings.apply(view, zones, now()));
         }
+    }
+
+    /// What the planner is to be told of signatures that are others than it was told last.
+    pub fn signed_changes(&self) -> Vec<Change> {
+        let numbers = self.signings.numbers(now());
+        let mut facts = self.facts();
+        let differs = |(zone, number): &(&Name, &u64)| facts.signed.get(*zone) != Some(*number);
+        let changed =
+            numbers.iter().filter(differs).map(|(zone, number)| Change::Signed(zone.clone(), *number));
+        let changed = changed.collect();
+        facts.signed = numbers;
+        changed
     }
 
     /// Signs what is served as its classes say.

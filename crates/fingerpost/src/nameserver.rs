@@ -9,6 +9,7 @@
 //! What fails on the way changes nothing that is served: an API server that is away, planning that
 //! panics, an address that cannot be opened, a disk that is full.
 
+mod keys;
 mod readiness;
 
 use std::collections::BTreeMap;
@@ -30,9 +31,11 @@ use crate::instance::ports::{Ports, Slot};
 use crate::instance::serving::Serving;
 use crate::instance::transfers::{Means, Transfers};
 use crate::instance::{Instance, saved};
+use crate::keys::SecretVaults;
 use crate::planned;
 use crate::secrets::ClusterSecrets;
 use crate::state::StateDir;
+use keys::HeardKeys;
 use readiness::{Readiness, pages};
 
 const NEWS: usize = 4096;
@@ -80,6 +83,9 @@ struct Nameserver {
     transfers: Transfers,
     readiness: Readiness,
     state: Option<Arc<StateDir>>,
+    keys: HeardKeys,
+    /// Where keys are, once there is a cluster to ask.
+    vaults: Option<SecretVaults>,
     date: Option<Date>,
     /// Whether the whole plan was served once.
     published: bool,
@@ -96,7 +102,9 @@ impl Nameserver {
     ) -> Result<Nameserver> {
         let classes = arguments.classes.clone();
         let instance = Arc::new(Instance::new(move || planner(&classes)));
-        let (views, zones) = state.as_deref().map(saved::load).unwrap_or_default();
+        let (views, mut zones) = state.as_deref().map(saved::load).unwrap_or_default();
+        let keys = HeardKeys::open(&instance, state.as_deref().map(StateDir::path));
+        instance.sign_zones(&views, &mut zones);
         let mut nameserver = Nameserver {
             transfers: start_transfers(arguments, &instance, connection)?,
             keeper: state.clone().map(|state| Keeper::new(state, instance.clone()).without_serials()),
@@ -104,6 +112,8 @@ impl Nameserver {
             listeners: Listeners::new(arguments.dns, Serving::new(&arguments.serving)?),
             readiness: Readiness::new(!views.is_empty()),
             state,
+            keys,
+            vaults: None,
             date: None,
             published: false,
             unbound: false,
@@ -121,6 +131,7 @@ impl Nameserver {
 
     /// Reads and follows the cluster; ends only when planning fails in a way that it never should.
     async fn session(&mut self, connection: &Connection, arguments: &DnsArguments) -> Result<anyhow::Error> {
+        self.vaults = Some(SecretVaults::new(connection.client.clone(), connection.namespace.clone()));
         let (sender, mut news) = channel(NEWS);
         let subjects = Subject::of_server();
         let board = watch::start(connection, &subjects, arguments.resync_period, &sender);
@@ -141,6 +152,9 @@ impl Nameserver {
                 () = tokio::time::sleep(RETRY) => self.look_again().await?,
             }
             heard.into_iter().for_each(|one| take(one, &mut changes));
+            if self.hear_keys().await {
+                self.instance.sign();
+            }
             self.report_state();
         }
     }
@@ -186,11 +200,20 @@ impl Nameserver {
     }
 
     async fn serve(&mut self, delta: &Delta) -> Result<()> {
+        // A zone must not be answered unsigned because its class was read before its keys.
+        self.hear_keys().await;
         let wanted = self.wanted();
         self.bind(&wanted).await;
         self.instance.publish(delta, self.listeners.table(&wanted))?;
         self.answer(&wanted).await;
         Ok(())
+    }
+
+    /// Looks for other keys; says whether there are any.
+    async fn hear_keys(&mut self) -> bool {
+        let Some(vaults) = self.vaults.clone() else { return false };
+        let views = self.instance.planner().views();
+        self.keys.look(&self.instance, &vaults, &views).await
     }
 
     /// In a cluster no slot is kept for a class: those without `listen` share `--dns`.

@@ -19,6 +19,7 @@ pub mod live;
 pub mod metrics;
 pub mod queue;
 pub mod send;
+mod signing;
 pub mod webhook;
 
 use std::sync::Arc;
@@ -42,6 +43,7 @@ use crate::cluster::{Board, Connection, News, Subject, watch as watches};
 use crate::deliveries::Deliveries;
 use crate::http::{self, Serving};
 use crate::instance::Instance;
+use crate::keys::SecretVaults;
 use crate::secrets::ClusterSecrets;
 use definitions::Outdated;
 use engine::{Engine, Parts};
@@ -153,6 +155,8 @@ impl Operator<'_> {
         let pages = self.serve(shown.clone()).await?;
         let webhook =
             webhook::start(self.arguments, &self.connection, &instance, &self.leadership, stopped).await?;
+        let vaults = SecretVaults::new(self.connection.client.clone(), self.connection.namespace.clone());
+        tokio::spawn(signing::run(instance.clone(), vaults, self.leadership.clone()));
         health.lead(self.leadership.clone());
         if let Some(webhook) = &webhook {
             health.admit(webhook.problems());

@@ -294,6 +294,10 @@ impl Planner {
             }
             // The date is read when a hash moves, so midnight re-runs nothing.
             Change::Today(today) => self.snapshot.today = today,
+            Change::Signed(origin, number) => {
+                work.zones.extend(self.zone_numbers.get(&origin));
+                self.snapshot.signed.insert(origin, number);
+            }
         }
     }
 

@@ -62,6 +62,8 @@ pub(crate) struct Views {
     /// The places that a name is decided for one by one. Every process of a cluster has the same,
     /// whichever classes it serves, so that all agree on a zone's hash.
     pub(crate) places: Vec<Place>,
+    /// The places whose classes sign zones; the same in every process of a cluster, as above.
+    pub(crate) signed: Vec<Place>,
     /// Classes without a view, because an older one answers where they would.
     pub(crate) conflicted: BTreeMap<ObjectKey, Rank>,
 }
@@ -83,7 +85,8 @@ fn of_folders(snapshot: &Snapshot, clusters: usize) -> Views {
         shown.insert(0, default_view());
     }
     let places = shown.iter().filter_map(|view| view.place.clone()).collect();
-    Views { shown, places, conflicted: BTreeMap::new() }
+    let signed = signed(&shown);
+    Views { shown, places, signed, conflicted: BTreeMap::new() }
 }
 
 /// Only classes; of those that would answer everyone at the shared address, the oldest does.
@@ -91,6 +94,7 @@ fn of_cluster(snapshot: &Snapshot, setting: &Setting) -> Views {
     let mut classes = classes(snapshot);
     classes.sort_by(|(_, one, _), (_, other, _)| one.cmp(other));
     let places = classes.iter().filter_map(|(_, _, view)| view.place.clone()).collect();
+    let signed = signed(classes.iter().map(|(_, _, view)| view));
     classes.retain(|(_, _, view)| setting.serves(&view.name));
     let holder = classes.iter().find(|(_, _, view)| view.numbered).map(|(_, rank, _)| rank.clone());
     let (mut shown, mut conflicted) = (Vec::new(), BTreeMap::new());
@@ -100,7 +104,13 @@ fn of_cluster(snapshot: &Snapshot, setting: &Setting) -> Views {
             _ => shown.push(view),
         }
     }
-    Views { shown: sorted(shown), places, conflicted }
+    Views { shown: sorted(shown), places, signed, conflicted }
+}
+
+/// The places of views that sign.
+fn signed<'a>(views: impl IntoIterator<Item = &'a ViewInfo>) -> Vec<Place> {
+    let signing = views.into_iter().filter(|view| view.dnssec.is_some());
+    signing.filter_map(|view| view.place.clone()).collect()
 }
 
 fn sorted(views: impl IntoIterator<Item = ViewInfo>) -> Vec<ViewInfo> {

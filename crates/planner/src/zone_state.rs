@@ -81,6 +81,8 @@ pub(crate) struct ZoneState {
     pub(crate) copied_to: Option<Name>,
     pub(crate) serial: u32,
     pub(crate) soa: Option<RecordSet>,
+    /// What tells its signatures apart; 0 where it has none.
+    pub(crate) signed: u64,
     sum: u64,
     entries: i64,
 }
@@ -96,6 +98,7 @@ impl ZoneState {
             copied_to: None,
             serial: 0,
             soa: None,
+            signed: 0,
             sum: 0,
             entries: 0,
         }
@@ -198,7 +201,7 @@ impl ZoneState {
         let authority = holder.and_then(|holder| holder.authority.as_ref());
         // A zone file's own hash covers its SOA already.
         let own = authority.filter(|_| base == 0).map_or(0, |authority| self.soa_hash(authority));
-        self.sum.wrapping_add(base).wrapping_add(own)
+        self.sum.wrapping_add(base).wrapping_add(own).wrapping_add(self.signed)
     }
 
     fn soa_hash(&self, authority: &Authority) -> u64 {

@@ -16,6 +16,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dns::{Name, Rdata, RecordSet, Rtype};
 
@@ -32,16 +33,22 @@ mod whole_zone;
 pub(crate) use answer::{Wish, secure};
 pub use cache::{SharedSignatures, SignatureCache, SignatureId};
 pub(crate) use denial::NXNAME;
+pub(crate) use key::SIGNATURE;
 pub use key::{Algorithm, DigestType, Key, KeyError, Role};
 pub use keys::{KeyState, ZoneKey, ZoneKeys};
 pub use rollover::{RolloverError, Timing};
 pub use sign::WINDOW;
-use sign::{Subject, signatures};
+use sign::signatures;
+pub(crate) use sign::{Subject, WINDOW_SKEW};
 pub use stored::StoredKeysError;
+pub(crate) use whole_zone::signed_content;
 pub use whole_zone::signed_sets;
 
 /// How long resolvers may keep the keys of a zone, in seconds.
 pub const DNSKEY_TTL: u32 = 3600;
+
+/// How many were made, so that each can have a number of its own.
+static MADE: AtomicU64 = AtomicU64::new(0);
 
 /// How it is proved that something does not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -56,6 +63,10 @@ pub enum Denial {
 /// How the answers of a zone are signed.
 pub struct Signing {
     origin: Name,
+    /// The origin on the wire, as signatures name it.
+    signer: Box<[u8]>,
+    /// Another for each, also where keys are the same.
+    id: u64,
     denial: Denial,
     /// Sign the apex's DNSKEY, CDS and CDNSKEY sets.
     key_signing: Vec<Arc<Key>>,
@@ -74,12 +85,22 @@ impl Signing {
             return None;
         }
         let apex = apex_sets(keys);
-        Some(Signing { origin: keys.zone.clone(), denial, key_signing, zone_signing, apex, cache })
+        let (origin, signer) = (keys.zone.clone(), keys.zone.to_wire().into());
+        let id = MADE.fetch_add(1, Ordering::Relaxed);
+        Some(Signing { origin, signer, id, denial, key_signing, zone_signing, apex, cache })
     }
 
     /// How it is proved that something does not exist.
     pub fn denial(&self) -> Denial {
         self.denial
+    }
+
+    pub(crate) fn signer(&self) -> &[u8] {
+        &self.signer
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
     }
 
     /// The keys that sign a set of this type.

@@ -17,6 +17,7 @@ mod hash;
 mod index;
 mod origins;
 mod question;
+mod signed;
 mod soa;
 #[cfg(test)]
 mod tests;
@@ -71,8 +72,7 @@ impl<'a, 'm> Prepared<'a, 'm> {
     ) -> Option<Prepared<'a, 'm>> {
         question.read(buffer, length)?;
         let located = origins.find(buffer, &question.name)?;
-        let needs_signing = located.zone.signing().is_some() && question.is_about_signing();
-        (!needs_signing).then_some(Prepared { origins, question, located })
+        Some(Prepared { origins, question, located })
     }
 
     /// Where the second step will look.

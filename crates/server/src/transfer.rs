@@ -284,10 +284,10 @@ impl<'a> Visit<'a> {
                 (TransferEvent::Steps, zone.soa().cloned(), Box::new(incremental(&zone, steps)))
             }
             Offer::Whole(zone) if is_axfr => {
-                (TransferEvent::Whole, zone.soa().cloned(), Box::new(whole(zone)))
+                (TransferEvent::Whole, zone.soa().cloned(), whole(zone, self.door.now))
             }
             Offer::Whole(zone) => {
-                (TransferEvent::WholeInsteadOfSteps, zone.soa().cloned(), Box::new(whole(zone)))
+                (TransferEvent::WholeInsteadOfSteps, zone.soa().cloned(), whole(zone, self.door.now))
             }
         }
     }

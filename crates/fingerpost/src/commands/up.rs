@@ -206,6 +206,7 @@ impl Up {
             serials.into_iter().map(|(name, saved)| Change::Serial(name, saved)).collect();
         changes.extend(self.state.iter().flat_map(|state| state.load_remembered()));
         changes.extend(self.date_change());
+        changes.extend(self.instance.signed_changes());
         changes.extend(reading.changes);
         self.instance.facts().problems.clone_from(&reading.problems);
         self.instance.plan(changes)?;
@@ -284,8 +285,9 @@ impl Up {
         if let Err(error) = refreshed {
             self.notices.trouble(&error.to_string());
         }
-        if self.unbound || self.distrusted {
-            self.take_changes(Vec::new()).await;
+        let signed = self.instance.signed_changes();
+        if self.unbound || self.distrusted || !signed.is_empty() {
+            self.take_changes(signed).await;
         }
     }
 
@@ -339,7 +341,10 @@ impl Up {
         let serials = guarded(|| self.instance.planner().serials()).unwrap_or_default();
         let serials = serials.into_iter().map(|(name, saved)| Change::Serial(name, saved));
         self.date = None;
-        let everything = serials.chain(self.date_change()).chain(self.source().read().changes).collect();
+        self.instance.facts().signed.clear();
+        let signed = self.instance.signed_changes();
+        let told = serials.chain(self.date_change()).chain(signed);
+        let everything = told.chain(self.source().read().changes).collect();
         self.instance.plan_anew(everything)?;
         self.distrusted = false;
         // Everything may have moved, so everything is served anew.

@@ -50,11 +50,14 @@ pub(super) async fn record_sets(
     Ok(Json(sets))
 }
 
-/// What is to be said about objects, about zone files, about the folders and about databases of places.
+/// What is to be said about objects, about zone files, about the folders, about databases of places and
+/// about DNSSEC keys.
 pub(super) async fn notes(State(instance): Shared) -> Json<Value> {
     let problems: Vec<Value> = instance.facts().problems.iter().map(problem).collect();
     let objects = block_in_place(|| object_notes(&instance.planner()));
-    Json(json!({ "objects": objects, "sources": problems, "geo": instance.geos.problems() }))
+    Json(
+        json!({ "objects": objects, "sources": problems, "geo": instance.geos.problems(), "dnssec": instance.signings.problems() }),
+    )
 }
 
 fn object_notes(planner: &Planner) -> Vec<Value> {
@@ -105,6 +108,19 @@ pub(super) async fn explain(
     let name = Name::parse(&query.name).map_err(bad_request)?;
     let question = Question { name, rtype: query.rtype, view: query.view, client: query.client };
     block_in_place(|| instance.explain(&question)).map(Json).map_err(bad_request)
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ZoneQuery {
+    name: String,
+    view: Option<String>,
+}
+
+/// A zone as it is served, in master-file form; a signed one with all its signatures and an NSEC chain.
+pub(super) async fn zone(State(instance): Shared, Query(query): Query<ZoneQuery>) -> Result<String, Refusal> {
+    let name = Name::parse(&query.name).map_err(bad_request)?;
+    let text = block_in_place(|| instance.export(&name, query.view.as_deref()));
+    text.ok_or_else(|| (StatusCode::NOT_FOUND, format!("{name} is not served in that view\n")))
 }
 
 fn bad_request(error: impl std::fmt::Display) -> Refusal {

@@ -17,7 +17,7 @@ use api::dnsclass::Dnssec;
 use dns::Name;
 use planner::ViewInfo;
 use ring::rand::SystemRandom;
-use server::dnssec::{Denial, SharedSignatures, Signing, Timing, ZoneKeys};
+use server::dnssec::{Denial, SharedSignatures, Signing, Timing, WINDOW, ZoneKeys};
 use server::{Zone, ZoneUpdate, Zones};
 
 use crate::keys::{self, KeyFolder, KeysError};
@@ -107,6 +107,17 @@ impl Signings {
     /// Takes keys that somebody else keeps; says whether anything is another.
     pub fn hear(&self, vault: &str, zone: &Name, found: Result<ZoneKeys, KeysError>) -> bool {
         self.known().take((vault.to_owned(), zone.clone()), found.map(|keys| (keys, None)))
+    }
+
+    /// For each signed zone a number that is another whenever its signatures are: with every step of
+    /// its keys, and every week, because a secondary's signatures end.
+    pub fn numbers(&self, now: u64) -> BTreeMap<Name, u64> {
+        let mut numbers = BTreeMap::<Name, u64>::new();
+        for ((_, zone), signed) in &self.known().zones {
+            let number = numbers.entry(zone.clone()).or_default();
+            *number = number.wrapping_add(number_of(&signed.keys, now / WINDOW));
+        }
+        numbers
     }
 
     /// What is wrong, each a line for the user.
@@ -206,6 +217,13 @@ fn stepped<'a>(
         Ok(keys)
     })?;
     Ok((keys, folder.stamp(vault, zone)))
+}
+
+fn number_of(keys: &ZoneKeys, week: u64) -> u64 {
+    let states: String = keys.keys().iter().map(|key| format!("{} {}\n", key.key.tag(), key.state)).collect();
+    let text = format!("{week}\n{states}");
+    let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+    digest.as_ref().first_chunk().map_or(0, |octets| u64::from_be_bytes(*octets))
 }
 
 fn same(one: Option<&Arc<Signing>>, other: Option<&Arc<Signing>>) -> bool {

@@ -20,6 +20,10 @@ impl Planner {
             if work.renumber_all { all.collect() } else { work.zones.iter().copied().collect() };
         for number in touched {
             let state = &mut self.zones[number as usize];
+            let scope = state.scope();
+            let is_signed = self.views.signed.iter().any(|place| scope.covers(place));
+            let signed = self.snapshot.signed.get(&state.origin).filter(|_| is_signed);
+            state.signed = signed.copied().unwrap_or(0);
             if state.renumber(&mut self.snapshot.serials, today, numbering) {
                 work.delta.zones.push(state.origin.clone());
             }

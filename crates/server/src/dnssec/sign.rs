@@ -22,6 +22,8 @@ pub const WINDOW: u64 = 7 * 24 * HOUR;
 const VALIDITY: u64 = 3 * WINDOW;
 /// How far a validator's clock may be behind ours.
 const CLOCK_SKEW: u64 = HOUR;
+/// How long after its inception a signature is used.
+pub(crate) const WINDOW_SKEW: u32 = (WINDOW + CLOCK_SKEW) as u32;
 const CLASS_IN: u16 = 1;
 
 /// A record set, whose data it is, and the TTL that it has where it is kept.

@@ -8,9 +8,11 @@ use dns::{PackedSet, RecordSet, Rtype};
 use super::find::{Found, Wanted};
 use super::origins::{Located, Origins};
 use super::question::{HEADER, Labels, Question};
+use super::signed::Written;
 use crate::answer::edns::{CLIENT_SUBNET, COOKIE, ClientSubnet, Edns};
 use crate::answer::options::{OPT_LENGTH, OPTION_HEAD, checked};
 use crate::answer::{SMALLEST_SIZE, UDP_SIZE, asker};
+use crate::dnssec::{Denial, Signing, is_made_by_signing};
 use crate::steering::{Chosen, Compiled};
 use crate::zones::Node;
 use crate::{CLIENT_COOKIE, Circumstances, CookieState, Rcode, Reply, ResponseKind, SERVER_COOKIE};
@@ -23,7 +25,7 @@ const POINTER: u16 = 0xc000;
 /// A pointer to the name in the question.
 const ASKED: u16 = POINTER | HEADER as u16;
 /// Owner pointer, type, class, TTL and length before a record's data.
-const RECORD_HEAD: usize = 12;
+pub(super) const RECORD_HEAD: usize = 12;
 
 /// A question whose zone is known.
 #[derive(Clone, Copy, Debug)]
@@ -45,9 +47,20 @@ impl Prepared<'_, '_> {
         let wanted = Wanted { located: self.located, name: &self.question.name, message };
         let (found, subject) = wanted.find()?;
         let edns = self.question.edns(message).ok()?;
+        let signing = self.signing(edns.as_ref(), subject == self.located.hash)?;
         let options = Options::new(edns.as_ref(), around);
         let client = Client { subnet: options.subnet.as_ref(), around };
         let mut writer = Writer::new(self.question, edns.as_ref(), &options, message, out)?;
+        if let Some(signing) = signing {
+            return self.signed(
+                writer,
+                signing,
+                (found, subject),
+                message,
+                client,
+                (edns.as_ref(), &options),
+            );
+        }
         let kind = match found {
             _ if self.is_soa() => self.own_soa(&mut writer)?,
             Found::Packed(node) => {
@@ -60,6 +73,52 @@ impl Prepared<'_, '_> {
         let rcode = if kind == ResponseKind::NxDomain { Rcode::NxDomain } else { Rcode::NoError };
         let subject = if kind == ResponseKind::Answer { subject } else { self.located.origin_hash };
         let length = writer.finish(edns.as_ref(), &options, rcode)?;
+        Some((length, Reply { rcode, truncated: false, kind, subject, cookie: options.state }))
+    }
+
+    /// Who signs the answer, if anybody; `None` leaves the question to the slow path: for what
+    /// signing adds to a zone, and for a wildcard's answer where it takes a proof.
+    #[inline]
+    fn signing(&self, edns: Option<&Edns<'_>>, exact: bool) -> Option<Option<&Signing>> {
+        let Some(signing) = self.located.zone.signing() else { return Some(None) };
+        let at_apex = self.question.name.count == self.located.origin;
+        if is_made_by_signing(self.question.rtype, at_apex) {
+            return None;
+        }
+        if !edns.is_some_and(|edns| edns.dnssec_ok) {
+            return Some(None);
+        }
+        (exact || signing.denial() == Denial::Compact).then_some(Some(signing))
+    }
+
+    /// A set and its signature; the rest of signed answers is for the slow path.
+    fn signed(
+        &self,
+        mut writer: Writer<'_>,
+        signing: &Signing,
+        (found, subject): (Found<'_>, u64),
+        message: &[u8],
+        client: Client<'_>,
+        (edns, options): (Option<&Edns<'_>>, &Options<'_>),
+    ) -> Option<(usize, Reply)> {
+        let pick = match found {
+            Found::Packed(node) => Pick::packed(&node, self.question.rtype),
+            Found::Listed(node) => Pick::listed(node, self.question.rtype),
+            Found::Empty | Found::Missing => return None,
+        };
+        // A zone file has a SOA of its own, which is not what is answered.
+        let (Pick::Set(set), false) = (pick, self.is_soa()) else { return None };
+        let start = writer.at;
+        writer.set(ASKED, set, client)?;
+        let records = writer.out.get(start..writer.at)?;
+        let name = message.get(HEADER..)?;
+        let name_hash = self.located.hash;
+        let signature = Written { signing, name_hash, name, records, now: client.around.now }.signature()?;
+        let ttl = *records.get(6..10)?.first_chunk()?;
+        let head = record_head(ASKED, Rtype::RRSIG, u32::from_be_bytes(ttl));
+        writer.record_of(head, [&signature.head, signing.signer(), &signature.signature])?;
+        let length = writer.finish(edns, options, Rcode::NoError)?;
+        let (rcode, kind) = (Rcode::NoError, ResponseKind::Answer);
         Some((length, Reply { rcode, truncated: false, kind, subject, cookie: options.state }))
     }
 
@@ -280,6 +339,19 @@ impl<'o> Writer<'o> {
         copy(data_room, data);
         (self.at, self.answers) = (end, self.answers + 1);
         Some(())
+    }
+
+    /// A record whose data is in parts.
+    #[inline]
+    fn record_of(&mut self, mut head: [u8; RECORD_HEAD], parts: [&[u8]; 3]) -> Option<()> {
+        let length = parts.iter().map(|part| part.len()).sum::<usize>();
+        if self.at + RECORD_HEAD + length > self.limit {
+            return None;
+        }
+        [head[10], head[11]] = (length as u16).to_be_bytes();
+        self.put(&head)?;
+        self.answers += 1;
+        parts.into_iter().try_for_each(|part| self.put(part))
     }
 
     /// Ends the record that was written last with a pointer instead of what is from `cut` on.

@@ -9,7 +9,6 @@ use dns::Rtype;
 use super::hash::HashKey;
 use crate::answer::edns::Edns;
 use crate::answer::options::OPT_LENGTH;
-use crate::dnssec::is_made_by_signing;
 
 pub(super) const HEADER: usize = 12;
 /// Type and class after the name.
@@ -24,6 +23,7 @@ const QR_AND_OPCODE: u8 = 0xf8;
 const ONE_QUESTION: [u8; 6] = [0, 1, 0, 0, 0, 0];
 const CLASS_IN: [u8; 2] = [0, 1];
 const DO: u8 = 0x80;
+const CO: u8 = 0x40;
 
 /// A query of the common form. It is read in place: a copy costs more than the reading.
 #[derive(Clone, Copy, Debug)]
@@ -79,13 +79,6 @@ impl Question {
         }
         // Who wants to know who we are asks for once.
         if edns.nsid { Err(NotCommon) } else { Ok(Some(edns)) }
-    }
-
-    /// Whether the answer of a signed zone differs from what its records say: it has signatures, or
-    /// it is about them. Here a cache of signatures would come in.
-    #[inline]
-    pub(super) fn is_about_signing(&self) -> bool {
-        self.opt.is_some_and(|opt| opt.dnssec_ok) || is_made_by_signing(self.rtype, true)
     }
 
     /// Where the question ends.
@@ -182,7 +175,9 @@ impl Opt {
         let [0, 0, 41, size_high, size_low, _, 0, flags, _, length @ ..] = *fixed else { return None };
         let (size, options_length) = (u16::from_be_bytes([size_high, size_low]), u16::from_be_bytes(length));
         let options_at = u16::try_from(at + OPT_LENGTH).ok()?;
-        let fits = usize::from(options_length) == options.len();
+        // Compact answers have more to say to who asks for it (RFC 9824 section 5.1).
+        let is_compact = flags & (DO | CO) == DO | CO;
+        let fits = usize::from(options_length) == options.len() && !is_compact;
         fits.then_some(Opt { size, dnssec_ok: flags & DO != 0, options_at, options_length })
     }
 }

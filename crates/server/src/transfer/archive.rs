@@ -109,6 +109,8 @@ impl Archive {
         let version = Arc::clone(history.version());
         Some(match serial {
             Some(serial) if !is_later(history.serial(), serial) => Offer::UpToDate(version),
+            // Steps know nothing of signatures, which follow the time as well as the content.
+            Some(_) if version.signing().is_some() => Offer::Whole(version),
             Some(serial) => match history.since(serial) {
                 Some(steps) => Offer::Steps(version, steps),
                 None => Offer::Whole(version),

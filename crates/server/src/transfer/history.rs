@@ -57,9 +57,12 @@ impl History {
     /// has the content that first came with it, and the next step must start from that.
     pub(super) fn advance(&mut self, zone: &Arc<Zone>) -> bool {
         let Some(next) = serial(zone).filter(|_| !Arc::ptr_eq(zone, &self.source)) else { return false };
-        let steered = self.steered_in(zone);
+        let mut names = self.source.changed_names(zone);
+        let steered = self.steered_in(zone, &names);
         let version = flattened(zone, &steered);
-        let Some(step) = Step::between(&self.version, &version) else { return false };
+        // A steered name may have another answer although nobody changed it.
+        names.extend(self.steered.union(&steered).cloned());
+        let Some(step) = Step::between(&self.version, &version, &names) else { return false };
         if next == self.serial && !step.is_idle() {
             return false;
         }
@@ -74,15 +77,9 @@ impl History {
     }
 
     /// The steered names of the next version.
-    fn steered_in(&self, zone: &Zone) -> BTreeSet<Name> {
-        let mut steered = self.steered.clone();
-        for name in self.source.changed_names(zone) {
-            match zone.is_steered_at(name.key()) {
-                true => steered.insert(name),
-                false => steered.remove(&name),
-            };
-        }
-        steered
+    fn steered_in(&self, zone: &Zone, changed: &BTreeSet<Name>) -> BTreeSet<Name> {
+        let before = self.steered.difference(changed);
+        before.chain(changed.iter().filter(|name| zone.is_steered_at(name.key()))).cloned().collect()
     }
 
     fn take(&mut self, step: Step, is_forward: bool) {

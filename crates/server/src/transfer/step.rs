@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dns::{Rdata, RecordSet, Rtype};
+use dns::{Name, Rdata, RecordSet, Rtype};
 
 use crate::Zone;
 
@@ -20,11 +20,12 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// The way between two versions; none where one of them has no content.
-    pub(super) fn between(old: &Zone, new: &Zone) -> Option<Step> {
+    /// The way between two versions that differ at these names at most; none where one of them has
+    /// no content.
+    pub(super) fn between(old: &Zone, new: &Zone, names: &BTreeSet<Name>) -> Option<Step> {
         let (from, to) = (old.soa()?.clone(), new.soa()?.clone());
         let mut step = Step { from, to, removed: Vec::new(), added: Vec::new() };
-        for name in old.changed_names(new) {
+        for name in names {
             step.compare(&old.sets_at(name.key()), &new.sets_at(name.key()));
         }
         Some(step)

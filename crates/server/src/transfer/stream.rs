@@ -11,6 +11,7 @@ use super::request::Request;
 use super::step::Step;
 use super::tsig::Signer;
 use crate::Zone;
+use crate::dnssec::signed_content;
 
 /// How long messages get: up to here a pointer reaches, so names stay compressed.
 const LENGTH: usize = 16 << 10;
@@ -48,10 +49,15 @@ impl fmt::Debug for Stream {
     }
 }
 
-/// The SOA, everything else, and the SOA again (RFC 5936 section 2.2).
-pub(super) fn whole(zone: Arc<Zone>) -> impl Iterator<Item = RecordSet> + Send {
+/// The SOA, everything else, and the SOA again (RFC 5936 section 2.2); of a signed zone with all its
+/// signatures.
+pub(super) fn whole(zone: Arc<Zone>, now: u64) -> Sets {
     let soa = zone.soa().cloned();
-    soa.clone().into_iter().chain(content(zone)).chain(soa)
+    let content: Sets = match zone.signing() {
+        Some(_) => Box::new(signed_content(zone, now as u32)),
+        None => Box::new(content(zone)),
+    };
+    Box::new(soa.clone().into_iter().chain(content).chain(soa))
 }
 
 /// The newest SOA, every step, and the newest SOA again (RFC 1995 section 4).

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Bound;
+use std::sync::Arc;
 
-use dns::{Name, RecordSet, Rtype};
+use dns::{Name, PackedNode, PackedSet, PackedZone, RecordSet, Rtype};
 use imbl::ordmap::DiffItem;
 
 use super::Zone;
@@ -43,12 +44,12 @@ impl Zone {
 
     /// The names that may have other data in another version of this zone.
     pub(crate) fn changed_names(&self, newer: &Zone) -> BTreeSet<Name> {
-        let same_base = match (self.base(), newer.base()) {
-            (Some(old), Some(new)) => std::sync::Arc::ptr_eq(old, new),
-            (None, None) => true,
-            _ => false,
-        };
-        if same_base { self.changed_nodes(newer) } else { self.all_changed(newer) }
+        let mut names = self.changed_nodes(newer);
+        match (self.base(), newer.base()) {
+            (Some(old), Some(new)) if Arc::ptr_eq(old, new) => {}
+            (old, new) => names.extend(changed_in_files(old, new)),
+        }
+        names
     }
 
     /// What both versions share is passed over, so that the cost follows the change.
@@ -59,25 +60,34 @@ impl Zone {
         };
         self.overrides().diff(newer.overrides()).map(name).collect()
     }
+}
 
-    /// Another file lies below: both versions are gone through side by side.
-    fn all_changed(&self, newer: &Zone) -> BTreeSet<Name> {
-        let (mut old, mut new) = (self.walk(None).peekable(), newer.walk(None).peekable());
-        let mut changed = BTreeSet::new();
-        while let Some(first) = first_of(old.peek(), new.peek()) {
-            let before = old.next_if(|(name, _)| *name == first);
-            let after = new.next_if(|(name, _)| *name == first);
-            if before != after {
-                changed.insert(first);
-            }
+/// The names that two files differ at; both are gone through side by side.
+fn changed_in_files(old: Option<&Arc<PackedZone>>, new: Option<&Arc<PackedZone>>) -> Vec<Name> {
+    let mut old = old.into_iter().flat_map(|zone| zone.nodes()).peekable();
+    let mut new = new.into_iter().flat_map(|zone| zone.nodes()).peekable();
+    let mut changed = Vec::new();
+    loop {
+        let first = match (old.peek(), new.peek()) {
+            (None, None) => return changed,
+            (Some(one), Some(other)) => one.key_below_origin().min(other.key_below_origin()),
+            (one, other) => one.or(other).map_or(&[][..], |node| node.key_below_origin()),
+        };
+        let before = old.next_if(|node| node.key_below_origin() == first);
+        let after = new.next_if(|node| node.key_below_origin() == first);
+        match (before, after) {
+            (Some(before), Some(after)) if has_same_data(&before, &after) => {}
+            (before, after) => changed.extend(before.or(after).map(|node| node.name())),
         }
-        changed
     }
 }
 
-fn first_of<T>(one: Option<&(Name, T)>, other: Option<&(Name, T)>) -> Option<Name> {
-    let names = one.map(|(name, _)| name).into_iter().chain(other.map(|(name, _)| name));
-    names.min().cloned()
+fn has_same_data(one: &PackedNode<'_>, other: &PackedNode<'_>) -> bool {
+    let is_same = |(one, other): (PackedSet<'_>, PackedSet<'_>)| {
+        (one.rtype, one.ttl, one.len()) == (other.rtype, other.ttl, other.len())
+            && one.data().eq(other.data())
+    };
+    one.sets().count() == other.sets().count() && one.sets().zip(other.sets()).all(is_same)
 }
 
 fn without_soa(sets: Cow<'_, [RecordSet]>) -> Cow<'_, [RecordSet]> {

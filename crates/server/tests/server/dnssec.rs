@@ -14,7 +14,7 @@ use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED, ED25519, UnparsedPublicKey};
 use server::dnssec::{Algorithm, Denial, SharedSignatures, Signing, ZoneKeys, signed_sets};
 use server::steering::Asker;
-use server::{Circumstances, Sight, Step, ZoneUpdate, Zones, lookup, respond};
+use server::{Circumstances, Sight, Step, ZoneUpdate, Zones, lookup, respond, respond_fast};
 
 use crate::client::{Ask, show};
 use crate::properties::{name_below, put, zone};
@@ -340,6 +340,29 @@ proptest! {
     }
 
     #[test]
+    fn the_fast_path_signs_what_the_slow_path_signs(
+        lines in zone_with_ds(),
+        name in name_below("e."),
+        rtype in select(vec!["A", "A", "TXT", "NS", "CNAME", "SOA", "AAAA", "MX", "DNSKEY", "NSEC", "RRSIG"]),
+        denial in denial(),
+        file: bool,
+        dnssec_ok: bool,
+    ) {
+        let mut zones = put(&lines, if file { world::put_base } else { world::put_nodes });
+        sign(&mut zones, Algorithm::Ed25519, denial);
+        zones.compile(usize::MAX);
+        let asked = Ask::new(&name, rtype).with("edns");
+        let asked = if dnssec_ok { asked.with("do") } else { asked };
+        let around = Circumstances { now: NOW, ..Circumstances::plain(Sight { zones: Some(&zones), synced: true }) };
+        let mut out = Vec::new();
+        for _ in 0..2 {
+            if respond_fast(&asked.octets(), around, &mut out).is_some() {
+                prop_assert_eq!(show(&out), show(&ask(&zones, &asked)));
+            }
+        }
+    }
+
+    #[test]
     fn a_whole_zone_is_one_ring_of_names_and_every_set_of_it_is_signed_once(lines in zone_with_ds()) {
         let mut zones = put(&lines, world::put_base);
         sign(&mut zones, Algorithm::Ed25519, Denial::Compact);
@@ -386,6 +409,21 @@ fn example(denial: Denial) -> Zones {
 
 fn head(zones: &Zones, asked: &Ask) -> String {
     show(&ask(zones, asked))[0].clone()
+}
+
+#[test]
+fn a_plain_signed_answer_comes_from_the_fast_path() {
+    for denial in [Denial::Compact, Denial::Nsec] {
+        let mut zones = example(denial);
+        zones.compile(usize::MAX);
+        let around =
+            Circumstances { now: NOW, ..Circumstances::plain(Sight { zones: Some(&zones), synced: true }) };
+        let mut out = Vec::new();
+        let asked = Ask::new("nS.e.", "A").with("do");
+        assert!(respond_fast(&asked.octets(), around, &mut out).is_some());
+        let validator = Validator::new(&out, keys(Algorithm::EcdsaP256));
+        assert!(validator.positive(&"ns.e.".parse().unwrap(), Rtype::A), "{:#?}", show(&out));
+    }
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn a_rollover_by_command_is_noticed_and_its_steps_are_kept_and_served() {
     let (signings, keys) = on(folder.path());
     let (mut zones, view) = (zones(), view(Some(Dnssec::default())));
     signings.apply(&view, &mut zones, NOW);
-    let before = signing(&zones).unwrap();
+    let (before, numbers) = (signing(&zones).unwrap(), signings.numbers(NOW));
     assert!(!signings.refresh(|_| Vec::new(), NOW));
     let vault = "fingerpost-dnssec-public";
     let roll = |before: Option<ZoneKeys>| {
@@ -78,6 +78,8 @@ fn a_rollover_by_command_is_noticed_and_its_steps_are_kept_and_served() {
     assert!(signings.refresh(|_| Vec::new(), NOW));
     signings.apply(&view, &mut zones, NOW);
     assert!(!Arc::ptr_eq(&before, &signing(&zones).unwrap()));
+    assert_ne!(signings.numbers(NOW), numbers, "secondaries have to hear of the new key");
+    assert_ne!(signings.numbers(NOW), signings.numbers(NOW + WINDOW), "and of new signatures");
     assert!(!signings.refresh(|_| Vec::new(), NOW + 7199));
     assert!(signings.refresh(|_| Vec::new(), NOW + 7200));
     let states: Vec<String> = keys

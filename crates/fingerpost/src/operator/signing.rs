@@ -1,0 +1,101 @@
+//! Looks after DNSSEC keys in a cluster: makes those of zones that have none and takes the steps that
+//! fall due, in Secrets that the servers read.
+//!
+//! Only the leader writes, and at rest it writes nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::dnsclass::Dnssec;
+use dns::Name;
+use jiff::Timestamp;
+use planner::{Planner, ViewInfo};
+use ring::rand::SystemRandom;
+use server::dnssec::{Timing, ZoneKeys};
+
+use super::lease::Leadership;
+use crate::instance::Instance;
+use crate::keys::{self, KeysError, SecretVaults};
+
+/// How often keys are looked at.
+const EVERY: Duration = Duration::from_secs(10);
+/// A write is sent only while more than this is left of the lease.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The zones that have their keys in one vault, and how new keys are made there.
+#[derive(Debug, Default)]
+struct Vault {
+    spec: Dnssec,
+    zones: BTreeSet<Name>,
+}
+
+/// Looks after the keys for as long as the process lives.
+pub(super) async fn run(instance: Arc<Instance>, vaults: SecretVaults, leadership: Leadership) {
+    let mut complaints = BTreeSet::new();
+    loop {
+        tokio::time::sleep(EVERY).await;
+        if !leadership.may_send(TIMEOUT) {
+            continue;
+        }
+        let wanted = wanted(&instance.planner());
+        let mut problems = BTreeSet::new();
+        for (name, vault) in &wanted {
+            problems
+                .extend(look_after(&vaults, name, vault, now()).await.err().map(|error| error.to_string()));
+        }
+        // What was told once is not told again until it is another.
+        problems.difference(&complaints).for_each(|problem| tracing::error!("DNSSEC: {problem}"));
+        complaints = problems;
+    }
+}
+
+fn now() -> u64 {
+    Timestamp::now().as_second().unsigned_abs()
+}
+
+/// Which zones are to be signed, by vault.
+fn wanted(planner: &Planner) -> BTreeMap<String, Vault> {
+    let mut vaults = BTreeMap::<String, Vault>::new();
+    let zones = planner.zones();
+    for view in planner.views() {
+        let Some(spec) = &view.dnssec else { continue };
+        let vault = vaults.entry(keys::vault(&view.name, spec)).or_default();
+        vault.spec = spec.clone();
+        let seen = zones.iter().filter(|zone| zone.soa.is_some() && sees(&view, &zone.scope));
+        vault.zones.extend(seen.map(|zone| zone.origin.clone()));
+    }
+    vaults
+}
+
+fn sees(view: &ViewInfo, scope: &planner::Scope) -> bool {
+    view.place.as_ref().is_some_and(|place| scope.covers(place))
+}
+
+/// Writes what is missing or due in one vault.
+async fn look_after(vaults: &SecretVaults, name: &str, vault: &Vault, now: u64) -> Result<(), KeysError> {
+    let stored = vaults.load(name).await?.unwrap_or_default();
+    // One entry that cannot be read must not keep the others from going on; it is told of below.
+    let known: BTreeMap<&Name, &ZoneKeys> =
+        stored.iter().filter_map(|keys| keys.as_ref().ok()).map(|keys| (&keys.zone, keys)).collect();
+    for zone in &vault.zones {
+        let settled = known.get(zone).is_some_and(|keys| !is_due(keys, now));
+        if !settled {
+            vaults.edit(name, zone, |before| stepped(before, zone, &vault.spec, now)).await?;
+        }
+    }
+    stored.into_iter().find_map(Result::err).map_or(Ok(()), Err)
+}
+
+fn is_due(keys: &ZoneKeys, now: u64) -> bool {
+    keys.next_step(Timing::default()).is_some_and(|due| due <= now)
+}
+
+/// The keys after every step that falls due; new ones where there are none.
+fn stepped(before: Option<ZoneKeys>, zone: &Name, spec: &Dnssec, now: u64) -> Result<ZoneKeys, KeysError> {
+    let Some(mut keys) = before else {
+        return Ok(ZoneKeys::create(zone.clone(), keys::algorithm(spec), now, &SystemRandom::new())?);
+    };
+    keys.step(Timing::default(), now);
+    Ok(keys)
+}
