@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use server::transfer::TransferSettings;
 use server::{
     ALPN, CookieKeys, Identity, Limits, Options, ServeHandle, Views, bind, bind_tls, serve_tls, serve_with,
 };
@@ -105,6 +106,36 @@ async fn a_client_that_says_no_more_gets_all_that_it_asked_for() {
     for _ in 0..20 {
         assert_eq!(show(&receive_tcp(&mut stream).await).len(), 1501);
     }
+    assert!(closes(&mut stream).await);
+}
+
+#[tokio::test]
+async fn a_transfer_holds_no_other_query_up_and_arrives_whole() {
+    const RECORDS: usize = 5000;
+    let views = views(&(0..RECORDS).map(|at| format!("name-{at} 60 A 192.0.2.1\n")).collect::<String>());
+    views.publish(|table| {
+        let to = vec!["127.0.0.0/8".parse().unwrap()];
+        let settings = TransferSettings { to, ..TransferSettings::default() };
+        table.transfers.insert("v".to_owned(), Arc::new(settings));
+    });
+    let handle = start(&views, Limits::default()).await;
+    let mut stream = connect(handle.local_addr(), [127, 0, 0, 1]).await;
+    let transfer = framed(&Ask::new("e.", "AXFR").with("tcp").octets());
+    stream.write_all(&[transfer, framed(&query("name-7.e."))].concat()).await.unwrap();
+    stream.shutdown().await.unwrap();
+    let (mut transferred, mut messages, mut overtaken) = (0, 0, false);
+    while transferred < RECORDS + 2 {
+        let response = receive_tcp(&mut stream).await;
+        let records = usize::from(u16::from_be_bytes([response[6], response[7]]));
+        if response[12..].starts_with(b"\x06name-7") {
+            overtaken = true;
+        } else {
+            (transferred, messages) = (transferred + records, messages + 1);
+        }
+    }
+    assert!(overtaken, "the other answer came before the end");
+    assert_eq!(transferred, RECORDS + 2, "the SOA begins and ends it");
+    assert!(messages > 2, "{messages}");
     assert!(closes(&mut stream).await);
 }
 
