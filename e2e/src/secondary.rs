@@ -109,11 +109,16 @@ impl SecondaryProgram {
     fn complete(self, text: String, folder: &Path, dns: SocketAddr) -> String {
         let (folder, address, port) = (folder.display(), dns.ip(), dns.port());
         match self {
-            SecondaryProgram::Knot => format!(
-                "server:\n  rundir: \"{folder}\"\n  listen: {address}@{port}\n\
+            SecondaryProgram::Knot => {
+                let storage = format!("    storage: \"{folder}\"\n");
+                let own = format!("  - id: default\n{storage}  - id: member\n{storage}");
+                let text = text.replacen("  - id: member\n", &own, 1);
+                format!(
+                    "server:\n  rundir: \"{folder}\"\n  listen: {address}@{port}\n\
                  database:\n  storage: \"{folder}\"\n\
                  log:\n- target: stderr\n  any: info\n{text}"
-            ),
+                )
+            }
             SecondaryProgram::Nsd => format!(
                 "server:\n  ip-address: {address}\n  port: {port}\n  username: \"\"\n  chroot: \"\"\n\
                  \x20 zonesdir: \"{folder}\"\n  database: \"\"\n  pidfile: \"{folder}/nsd.pid\"\n\

@@ -221,7 +221,7 @@ fn what_is_held_back_is_transferred_instead_of_what_is_answered() {
     let primary = Primary::new("a 60 A 192.0.2.1", vec![]);
     let old = primary.views.load().views["v"].zone(&"e.".parse().unwrap()).unwrap().clone();
     primary.views.publish(|table| {
-        let zones = world::zones("e.", &format!("@ 60 SOA ns.e. noc.e. 2 2 3 4 5\na 60 A 192.0.2.2"));
+        let zones = world::zones("e.", "@ 60 SOA ns.e. noc.e. 2 2 3 4 5\na 60 A 192.0.2.2");
         table.views.insert("v".to_owned(), zones);
         let held = [("e.".parse().unwrap(), Some(old))];
         table.held.insert("v".to_owned(), held.into());
