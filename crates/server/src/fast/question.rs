@@ -148,5 +148,6 @@ fn read_edns(record: &[u8]) -> Option<Edns<'_>> {
     edns.read_options(options).ok()?;
     // Who wants to know who we are asks for once.
     // Compact answers have more to say (RFC 9824 section 5.1).
-    (!edns.nsid && !(edns.dnssec_ok && flags & CO != 0)).then_some(edns)
+    let is_special = edns.nsid || edns.dnssec_ok && flags & CO != 0;
+    (!is_special).then_some(edns)
 }
