@@ -88,6 +88,8 @@ mod replicas;
 mod rfc2136;
 #[path = "e2e/servers.rs"]
 mod servers;
+#[path = "e2e/steering.rs"]
+mod steering;
 #[path = "e2e/transfers.rs"]
 mod transfers;
 #[path = "e2e/webhook.rs"]

@@ -237,3 +237,72 @@ fn sentence(step: &Step) -> String {
         Step::NxDomain(name) => format!("{name} does not exist"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+    use dns::{Member, ProbeId, Rdata, Steering};
+    use server::ZoneUpdate;
+    use server::steering::{GeoSource, Health, State};
+
+    /// `www.example.` by place: one of two by weight in Ireland, else a third.
+    fn zones(health: &Health) -> Zones {
+        let networks = vec![("10.1.0.0/16".parse().unwrap(), "IE".parse().unwrap())];
+        let mut zones = Zones::steered_by(GeoSource::new(networks, None), health.clone());
+        let (origin, name): (Name, Name) = ("example.".parse().unwrap(), "www.example.".parse().unwrap());
+        let data = |rtype, text: &str| Rdata::parse(rtype, text, &origin).unwrap();
+        let soa =
+            RecordSet::new(origin.clone(), Rtype::SOA, 60, vec![data(Rtype::SOA, "ns admin 1 2 3 4 5")]);
+        zones.apply(ZoneUpdate::PutZone { origin: origin.clone(), soa, base: None });
+        let part = |at: u16| Steering::All(vec![Member { data: at, probe: Some(ProbeId(u64::from(at))) }]);
+        let named = |label: &str, at| Steering::Named(label.into(), Box::new(part(at)));
+        let weights = vec![(80, named("stable", 0)), (20, named("canary", 1))];
+        let steering = Steering::Geo {
+            choices: vec![("IE".parse().unwrap(), Steering::Weighted { sticky: true, choices: weights })],
+            default: Box::new(part(2)),
+        };
+        let addresses = ["192.0.2.1", "192.0.2.2", "192.0.2.3"].map(|text| data(Rtype::A, text)).to_vec();
+        let sets = vec![RecordSet::steered(name.clone(), Rtype::A, 30, addresses, steering)];
+        zones.apply(ZoneUpdate::PutNode { origin, name, sets });
+        zones
+    }
+
+    fn explained(zones: &Zones, client: Option<&str>) -> ViewExplanation {
+        let planner = Planner::new(vec!["default".to_owned()]);
+        let question = Question {
+            name: "www.example.".parse().unwrap(),
+            rtype: None,
+            view: Some("default".to_owned()),
+            client: client.map(|client| client.parse().unwrap()),
+        };
+        explain(&planner, |_| Some(zones), &question).unwrap().views.remove(0)
+    }
+
+    #[test]
+    fn explain_tells_a_client_its_part_and_every_decision() {
+        let health = Health::new();
+        [0, 2].iter().for_each(|probe| health.set(ProbeId(*probe), State::Up));
+        health.set(ProbeId(1), State::Down);
+        let zones = zones(&health);
+        let irish = explained(&zones, Some("10.1.2.3"));
+        assert!(irish.resolves);
+        assert_eq!(irish.answer[0].data, ["192.0.2.1"]);
+        assert_eq!(
+            irish.steps[1..],
+            [
+                "www.example. A: 10.1.2.3 is in IE, GEO-EU, says the class's network 10.1.0.0/16",
+                "www.example. A: by place it gets IE of IE, the default",
+                "www.example. A: among stable (weight 80), canary (weight 20, down) the network 10.1.2.0/24 \
+                 always gets stable",
+                "www.example. has A data",
+            ]
+        );
+        let nobody = explained(&zones, None);
+        assert_eq!(nobody.answer[0].data, ["192.0.2.3"]);
+        assert_eq!(
+            nobody.steps[1],
+            "www.example. A: of no client in particular; --client shows what one gets"
+        );
+    }
+}

@@ -42,7 +42,8 @@ pub(crate) const SMALL: usize = 2000;
 pub fn respond_fast(octets: &[u8], around: Circumstances<'_>, out: &mut Vec<u8>) -> Option<Reply> {
     let origins = around.sight.fast()?;
     let buffer = [octets, &[0; SLACK]].concat();
-    let prepared = Prepared::new(origins, &buffer, octets.len())?;
+    let mut question = Question::EMPTY;
+    let prepared = Prepared::new(origins, &buffer, octets.len(), &mut question)?;
     out.clear();
     out.resize(usize::from(UDP_SIZE) + SLACK, 0);
     let (length, reply) = prepared.answer(&buffer, &around, out)?;
@@ -63,8 +64,13 @@ impl<'a, 'm> Prepared<'a, 'm> {
     ///
     /// The message is in the first `length` octets of a buffer that has [`SLACK`] after them.
     #[inline]
-    pub(crate) fn new(origins: &'a Origins, buffer: &'m [u8], length: usize) -> Option<Prepared<'a, 'm>> {
-        let question = Question::read(buffer, length)?;
+    pub(crate) fn new(
+        origins: &'a Origins,
+        buffer: &[u8],
+        length: usize,
+        question: &'m mut Question,
+    ) -> Option<Prepared<'a, 'm>> {
+        question.read(buffer, length)?;
         let located = origins.find(buffer, &question.name)?;
         Some(Prepared { origins, question, located })
     }
@@ -81,5 +87,11 @@ impl<'a, 'm> Prepared<'a, 'm> {
         let index = self.located.zone.index()?;
         let slot = index.find(self.located.hash, |_| true)?;
         Some(index.packed(slot)?.octets_at(slot.place()))
+    }
+
+    /// What the response is about if the name exists.
+    #[inline]
+    pub(crate) fn likely_subject(&self) -> u64 {
+        self.located.hash
     }
 }

@@ -100,7 +100,7 @@ pub struct RateLimiter {
 /// One cache line of buckets.
 #[derive(Clone, Copy, Default)]
 #[repr(align(64))]
-struct Line([Bucket; WAYS]);
+pub(crate) struct Line([Bucket; WAYS]);
 
 /// The whole of it is paid off when the time is `due`; none is worth more than a burst.
 #[derive(Clone, Copy, Default)]
@@ -132,6 +132,15 @@ impl RateLimiter {
         let (cost, slip) = (self.cost, self.limit.slip);
         // A line that is not there cannot be over its limit.
         self.lines.get_mut(line).map_or(Verdict::Send, |line| line.bucket(tag, now).take(cost, slip, now))
+    }
+
+    /// Where a judgement will look, for whoever wants it to be at hand by then.
+    #[inline]
+    pub(crate) fn place(&self, client: IpAddr, kind: ResponseKind, subject: u64) -> Option<&Line> {
+        if self.lines.is_empty() || (self.limit.exempt_loopback && client.to_canonical().is_loopback()) {
+            return None;
+        }
+        self.lines.get(self.hash(client, kind, subject) as usize % LINES)
     }
 
     fn hash(&self, client: IpAddr, kind: ResponseKind, subject: u64) -> u64 {

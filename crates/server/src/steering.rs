@@ -22,6 +22,8 @@ mod decision;
 mod geo;
 mod health;
 mod sticky;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use compiled::reduced;
 pub use compiled::{Compiled, present};

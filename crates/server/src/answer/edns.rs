@@ -59,7 +59,11 @@ impl<'a> Edns<'a> {
     fn take(&mut self, code: u16, value: &'a [u8]) -> Result<(), Malformed> {
         match code {
             NSID => self.nsid = true,
-            CLIENT_SUBNET if self.subnet.is_none() => self.subnet = Some(ClientSubnet::read(value)?),
+            CLIENT_SUBNET if self.subnet.is_none() => {
+                // A network of no family is not repeated: clients do not read that, and without the
+                // option the scope is none, too.
+                self.subnet = Some(ClientSubnet::read(value)?).filter(|subnet| subnet.octets[1] != 0);
+            }
             COOKIE if self.cookie.is_none() => self.cookie = Some(Cookie::read(value)?),
             TCP_KEEPALIVE => self.keepalive = true,
             PADDING => self.padding = true,

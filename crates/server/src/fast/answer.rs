@@ -31,7 +31,7 @@ pub(super) const RECORD_HEAD: usize = 12;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prepared<'a, 'm> {
     pub(super) origins: &'a Origins,
-    pub(super) question: Question<'m>,
+    pub(super) question: &'m Question,
     pub(super) located: Located<'a>,
 }
 
@@ -46,37 +46,46 @@ impl Prepared<'_, '_> {
     ) -> Option<(usize, Reply)> {
         let wanted = Wanted { located: self.located, name: &self.question.name, message };
         let (found, subject) = wanted.find()?;
-        let signing = self.signing(subject == self.located.hash)?;
-        let options = Options::new(self.question.edns.as_ref(), around);
-        let mut writer = Writer::new(&self.question, &options, message, out)?;
+        let edns = self.question.edns(message).ok()?;
+        let signing = self.signing(edns.as_ref(), subject == self.located.hash)?;
+        let options = Options::new(edns.as_ref(), around);
+        let client = Client { subnet: options.subnet.as_ref(), around };
+        let mut writer = Writer::new(self.question, edns.as_ref(), &options, message, out)?;
         if let Some(signing) = signing {
-            return self.signed(writer, signing, (found, subject), message, around, &options);
+            return self.signed(
+                writer,
+                signing,
+                (found, subject),
+                message,
+                client,
+                (edns.as_ref(), &options),
+            );
         }
         let kind = match found {
             _ if self.is_soa() => self.own_soa(&mut writer)?,
             Found::Packed(node) => {
-                self.data(&mut writer, Pick::packed(&node, self.question.rtype), around)?
+                self.data(&mut writer, Pick::packed(&node, self.question.rtype), client)?
             }
-            Found::Listed(node) => self.data(&mut writer, Pick::listed(node, self.question.rtype), around)?,
+            Found::Listed(node) => self.data(&mut writer, Pick::listed(node, self.question.rtype), client)?,
             Found::Empty => self.negative(&mut writer, ResponseKind::NoData)?,
             Found::Missing => self.negative(&mut writer, ResponseKind::NxDomain)?,
         };
         let rcode = if kind == ResponseKind::NxDomain { Rcode::NxDomain } else { Rcode::NoError };
         let subject = if kind == ResponseKind::Answer { subject } else { self.located.origin_hash };
-        let length = writer.finish(&self.question, &options, rcode)?;
+        let length = writer.finish(edns.as_ref(), &options, rcode)?;
         Some((length, Reply { rcode, truncated: false, kind, subject, cookie: options.state }))
     }
 
     /// Who signs the answer, if anybody; `None` leaves the question to the slow path: for what
     /// signing adds to a zone, and for a wildcard's answer where it takes a proof.
     #[inline]
-    fn signing(&self, exact: bool) -> Option<Option<&Signing>> {
+    fn signing(&self, edns: Option<&Edns<'_>>, exact: bool) -> Option<Option<&Signing>> {
         let Some(signing) = self.located.zone.signing() else { return Some(None) };
         let at_apex = self.question.name.count == self.located.origin;
         if is_made_by_signing(self.question.rtype, at_apex) {
             return None;
         }
-        if !self.question.edns.is_some_and(|edns| edns.dnssec_ok) {
+        if !edns.is_some_and(|edns| edns.dnssec_ok) {
             return Some(None);
         }
         (exact || signing.denial() == Denial::Compact).then_some(Some(signing))
@@ -89,8 +98,8 @@ impl Prepared<'_, '_> {
         signing: &Signing,
         (found, subject): (Found<'_>, u64),
         message: &[u8],
-        around: &Circumstances<'_>,
-        options: &Options<'_>,
+        client: Client<'_>,
+        (edns, options): (Option<&Edns<'_>>, &Options<'_>),
     ) -> Option<(usize, Reply)> {
         let pick = match found {
             Found::Packed(node) => Pick::packed(&node, self.question.rtype),
@@ -100,15 +109,15 @@ impl Prepared<'_, '_> {
         // A zone file has a SOA of its own, which is not what is answered.
         let (Pick::Set(set), false) = (pick, self.is_soa()) else { return None };
         let start = writer.at;
-        writer.set(ASKED, set, &self.question, around)?;
+        writer.set(ASKED, set, client)?;
         let records = writer.out.get(start..writer.at)?;
         let name = message.get(HEADER..)?;
         let name_hash = self.located.hash;
-        let signature = Written { signing, name_hash, name, records, now: around.now }.signature()?;
+        let signature = Written { signing, name_hash, name, records, now: client.around.now }.signature()?;
         let ttl = *records.get(6..10)?.first_chunk()?;
         let head = record_head(ASKED, Rtype::RRSIG, u32::from_be_bytes(ttl));
         writer.record_of(head, [&signature.head, signing.signer(), &signature.signature])?;
-        let length = writer.finish(&self.question, options, Rcode::NoError)?;
+        let length = writer.finish(edns, options, Rcode::NoError)?;
         let (rcode, kind) = (Rcode::NoError, ResponseKind::Answer);
         Some((length, Reply { rcode, truncated: false, kind, subject, cookie: options.state }))
     }
@@ -126,15 +135,10 @@ impl Prepared<'_, '_> {
     }
 
     #[inline]
-    fn data(
-        &self,
-        writer: &mut Writer<'_>,
-        pick: Pick<'_>,
-        around: &Circumstances<'_>,
-    ) -> Option<ResponseKind> {
+    fn data(&self, writer: &mut Writer<'_>, pick: Pick<'_>, client: Client<'_>) -> Option<ResponseKind> {
         match pick {
-            Pick::Set(set) => writer.set(ASKED, set, &self.question, around)?,
-            Pick::Alias(alias) => self.alias(writer, alias, around)?,
+            Pick::Set(set) => writer.set(ASKED, set, client)?,
+            Pick::Alias(alias) => self.alias(writer, alias, client)?,
             Pick::Nothing => return self.negative(writer, ResponseKind::NoData),
         }
         Some(ResponseKind::Answer)
@@ -148,13 +152,14 @@ impl Prepared<'_, '_> {
     }
 
     /// An alias for a name of the same zone that has what was asked for.
-    fn alias(&self, writer: &mut Writer<'_>, alias: Set<'_>, around: &Circumstances<'_>) -> Option<()> {
+    fn alias(&self, writer: &mut Writer<'_>, alias: Set<'_>, client: Client<'_>) -> Option<()> {
         let data_at = writer.at + RECORD_HEAD;
-        writer.set(ASKED, alias, &self.question, around)?;
+        writer.set(ASKED, alias, client)?;
         if writer.answers != 1 {
             return None;
         }
-        let target = Labels::read(writer.out, data_at)?;
+        let mut target = Labels::EMPTY;
+        target.read(writer.out, data_at)?;
         let located = self.origins.find(writer.out, &target)?;
         if !std::ptr::eq(located.zone, self.located.zone) {
             return None;
@@ -167,7 +172,7 @@ impl Prepared<'_, '_> {
         };
         let Pick::Set(set) = pick else { return None };
         writer.shorten(data_at, target.suffix_at(located.origin), self.origin_at())?;
-        writer.set(POINTER | u16::try_from(data_at).ok()?, set, &self.question, around)
+        writer.set(POINTER | u16::try_from(data_at).ok()?, set, client)
     }
 
     /// Where the origin of the zone is in the question; none for the root.
@@ -175,6 +180,13 @@ impl Prepared<'_, '_> {
     fn origin_at(&self) -> Option<usize> {
         (self.located.origin > 0).then(|| self.question.name.suffix_at(self.located.origin))
     }
+}
+
+/// Who asks, for steered sets.
+#[derive(Clone, Copy)]
+struct Client<'a> {
+    subnet: Option<&'a ClientSubnet<'a>>,
+    around: &'a Circumstances<'a>,
 }
 
 /// What the OPT record of the response has beside its fixed part.
@@ -265,26 +277,21 @@ impl<'o> Writer<'o> {
     /// Echoes header and question.
     #[inline]
     fn new(
-        question: &Question<'_>,
+        question: &Question,
+        edns: Option<&Edns<'_>>,
         options: &Options<'_>,
         message: &[u8],
         out: &'o mut [u8],
     ) -> Option<Self> {
-        let size = question.edns.map_or(SMALLEST_SIZE, |edns| edns.size.clamp(SMALLEST_SIZE, UDP_SIZE));
-        let opt = question.edns.map_or(0, |_| OPT_LENGTH + options.length);
+        let size = edns.map_or(SMALLEST_SIZE, |edns| edns.size.clamp(SMALLEST_SIZE, UDP_SIZE));
+        let opt = edns.map_or(0, |_| OPT_LENGTH + options.length);
         let (at, limit) = (question.end(), usize::from(size).checked_sub(opt)?);
         out.get_mut(..at)?.copy_from_slice(message.get(..at)?);
         Some(Writer { out, at, limit, answers: 0, authorities: 0, scope: 0 })
     }
 
     #[inline]
-    fn set(
-        &mut self,
-        owner: u16,
-        set: Set<'_>,
-        question: &Question<'_>,
-        around: &Circumstances<'_>,
-    ) -> Option<()> {
+    fn set(&mut self, owner: u16, set: Set<'_>, client: Client<'_>) -> Option<()> {
         match set {
             Set::Packed(set) if has_additional(set.rtype) => None,
             Set::Packed(set) => {
@@ -292,7 +299,7 @@ impl<'o> Writer<'o> {
                 set.data().try_for_each(|data| self.record(head, data))
             }
             Set::Listed(set, _) if has_additional(set.rtype) => None,
-            Set::Listed(set, Some(compiled)) => self.steered(owner, set, compiled, question, around),
+            Set::Listed(set, Some(compiled)) => self.steered(owner, set, compiled, client),
             Set::Listed(set, None) => {
                 let head = record_head(owner, set.rtype, set.ttl);
                 set.data.iter().try_for_each(|data| self.record(head, data.wire()))
@@ -307,15 +314,13 @@ impl<'o> Writer<'o> {
         owner: u16,
         set: &RecordSet,
         compiled: &Compiled,
-        question: &Question<'_>,
-        around: &Circumstances<'_>,
+        client: Client<'_>,
     ) -> Option<()> {
         if matches!(set.rtype, Rtype::CNAME | Rtype::DNAME) {
             return None;
         }
-        let subnet = question.edns.and_then(|edns| edns.subnet);
         let mut chosen = Chosen::new();
-        let scope = compiled.choose(&asker(subnet.as_ref(), around), &mut chosen);
+        let scope = compiled.choose(&asker(client.subnet, client.around), &mut chosen);
         self.scope = self.scope.max(scope);
         let head = record_head(owner, set.rtype, set.ttl);
         let mut data = chosen.iter().filter_map(|at| set.data.get(usize::from(*at)));
@@ -370,8 +375,8 @@ impl<'o> Writer<'o> {
 
     /// Writes the OPT record and the header; gives the length of the whole.
     #[inline]
-    fn finish(mut self, question: &Question<'_>, options: &Options<'_>, rcode: Rcode) -> Option<usize> {
-        if let Some(edns) = &question.edns {
+    fn finish(mut self, edns: Option<&Edns<'_>>, options: &Options<'_>, rcode: Rcode) -> Option<usize> {
+        if let Some(edns) = edns {
             self.opt(edns, options)?;
         }
         let header: &mut [u8; HEADER] = self.out.first_chunk_mut()?;

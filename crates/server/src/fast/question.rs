@@ -25,34 +25,60 @@ const CLASS_IN: [u8; 2] = [0, 1];
 const DO: u8 = 0x80;
 const CO: u8 = 0x40;
 
-/// A query of the common form.
+/// A query of the common form. It is read in place: a copy costs more than the reading.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Question<'m> {
+pub(crate) struct Question {
     pub(super) name: Labels,
     pub(super) rtype: Rtype,
-    pub(super) edns: Option<Edns<'m>>,
+    opt: Option<Opt>,
 }
 
-impl<'m> Question<'m> {
+/// Where the client's OPT record is, and the fixed part of it.
+#[derive(Clone, Copy, Debug)]
+struct Opt {
+    size: u16,
+    dnssec_ok: bool,
+    options_at: u16,
+    options_length: u16,
+}
+
+impl Question {
+    /// Nothing read yet.
+    pub(crate) const EMPTY: Question = Question { name: Labels::EMPTY, rtype: Rtype(0), opt: None };
+
     /// Reads the message in the first `length` octets of a buffer that has [`SLACK`] after them.
     #[inline]
-    pub(crate) fn read(buffer: &'m [u8], length: usize) -> Option<Question<'m>> {
+    pub(crate) fn read(&mut self, buffer: &[u8], length: usize) -> Option<()> {
         let message = buffer.get(..length).filter(|_| buffer.len() >= length + SLACK)?;
         let (header, _) = message.split_first_chunk::<HEADER>()?;
         let [_, _, flags, _, counts @ .., additionals_high, additionals] = *header;
         if flags & QR_AND_OPCODE != 0 || counts != ONE_QUESTION || additionals_high != 0 {
             return None;
         }
-        let name = Labels::read(message, HEADER)?;
-        let (tail, rest) = message.get(name.end()..)?.split_first_chunk::<QUESTION_TAIL>()?;
+        self.name.read(message, HEADER)?;
+        let (tail, rest) = message.get(self.name.end()..)?.split_first_chunk::<QUESTION_TAIL>()?;
         let [high, low, class @ ..] = *tail;
-        let rtype = Rtype(u16::from_be_bytes([high, low]));
-        let edns = match additionals {
+        self.rtype = Rtype(u16::from_be_bytes([high, low]));
+        self.opt = match additionals {
             0 if rest.is_empty() => None,
-            1 => Some(read_edns(rest)?),
+            1 => Some(Opt::read(rest, self.end())?),
             _ => return None,
         };
-        (class == CLASS_IN && is_common(rtype)).then_some(Question { name, rtype, edns })
+        (class == CLASS_IN && is_common(self.rtype)).then_some(())
+    }
+
+    /// What the OPT record says, if there is one; `Err` leaves the question to the slow path.
+    #[inline]
+    pub(super) fn edns<'m>(&self, message: &'m [u8]) -> Result<Option<Edns<'m>>, NotCommon> {
+        let Some(opt) = self.opt else { return Ok(None) };
+        let mut edns = Edns { size: opt.size, dnssec_ok: opt.dnssec_ok, ..Edns::default() };
+        if opt.options_length > 0 {
+            let start = usize::from(opt.options_at);
+            let options = message.get(start..start + usize::from(opt.options_length)).ok_or(NotCommon)?;
+            edns.read_options(options).map_err(|_| NotCommon)?;
+        }
+        // Who wants to know who we are asks for once.
+        if edns.nsid { Err(NotCommon) } else { Ok(Some(edns)) }
     }
 
     /// Where the question ends.
@@ -75,17 +101,19 @@ pub(super) struct Labels {
 }
 
 impl Labels {
+    /// Nothing read yet.
+    pub(super) const EMPTY: Labels = Labels { count: 0, starts: [0; MAX_LABELS], length: 0, start: 0 };
+
     /// Reads the name that starts at `start`.
     #[inline]
-    pub(super) fn read(message: &[u8], start: usize) -> Option<Labels> {
+    pub(super) fn read(&mut self, message: &[u8], start: usize) -> Option<()> {
         let name = message.get(start..)?;
-        let mut starts = [0; MAX_LABELS];
         let (mut at, mut count) = (0, 0);
         loop {
             let length = usize::from(*name.get(at)?);
             match length {
                 0 => break,
-                1..=63 => *starts.get_mut(count)? = at as u8,
+                1..=63 => *self.starts.get_mut(count)? = at as u8,
                 _ => return None,
             }
             (at, count) = (at + 1 + length, count + 1);
@@ -93,8 +121,9 @@ impl Labels {
                 return None;
             }
         }
-        let start = u16::try_from(start).ok()?;
-        (count > 0).then_some(Labels { count: count as u8, starts, length: at as u8, start })
+        self.start = u16::try_from(start).ok()?;
+        (self.count, self.length) = (count as u8, at as u8);
+        (count > 0).then_some(())
     }
 
     /// Where the name ends, its root label included.
@@ -135,19 +164,20 @@ fn is_common(rtype: Rtype) -> bool {
     !rtype.is_meta() && rtype != Rtype::DS
 }
 
-/// Reads an OPT record of version 0 that is the last record of a message.
-#[inline]
-fn read_edns(record: &[u8]) -> Option<Edns<'_>> {
-    let (fixed, options) = record.split_first_chunk::<OPT_LENGTH>()?;
-    let [0, 0, 41, size_high, size_low, _, 0, flags, _, length @ ..] = *fixed else { return None };
-    if usize::from(u16::from_be_bytes(length)) != options.len() {
-        return None;
+/// A question that the slow path has to answer.
+pub(super) struct NotCommon;
+
+impl Opt {
+    /// Reads an OPT record of version 0 that is the last of the message; it starts at `at`.
+    #[inline]
+    fn read(record: &[u8], at: usize) -> Option<Opt> {
+        let (fixed, options) = record.split_first_chunk::<OPT_LENGTH>()?;
+        let [0, 0, 41, size_high, size_low, _, 0, flags, _, length @ ..] = *fixed else { return None };
+        let (size, options_length) = (u16::from_be_bytes([size_high, size_low]), u16::from_be_bytes(length));
+        let options_at = u16::try_from(at + OPT_LENGTH).ok()?;
+        // Compact answers have more to say to who asks for it (RFC 9824 section 5.1).
+        let is_compact = flags & (DO | CO) == DO | CO;
+        let fits = usize::from(options_length) == options.len() && !is_compact;
+        fits.then_some(Opt { size, dnssec_ok: flags & DO != 0, options_at, options_length })
     }
-    let size = u16::from_be_bytes([size_high, size_low]);
-    let mut edns = Edns { size, dnssec_ok: flags & DO != 0, ..Edns::default() };
-    edns.read_options(options).ok()?;
-    // Who wants to know who we are asks for once.
-    // Compact answers have more to say (RFC 9824 section 5.1).
-    let is_special = edns.nsid || edns.dnssec_ok && flags & CO != 0;
-    (!is_special).then_some(edns)
 }

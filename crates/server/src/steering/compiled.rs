@@ -219,7 +219,7 @@ impl Sight<'_> {
         let eligible = || choices.iter().enumerate().filter(|(_, choice)| self.is_eligible(choice));
         let weight = |choice: &Choice| u64::from(choice.weight.max(1));
         let total: u64 = eligible().map(|(_, choice)| weight(choice)).sum();
-        let mut left = (u128::from(drawn) * u128::from(total) >> 64) as u64;
+        let mut left = ((u128::from(drawn) * u128::from(total)) >> 64) as u64;
         let mut last = None;
         for (at, choice) in eligible() {
             if left < weight(choice) {

@@ -12,6 +12,8 @@ use crate::Network;
 mod built_in;
 mod continents;
 mod database;
+mod ipv4_ranges;
+mod ipv6_ranges;
 mod places;
 mod steps;
 mod table;
@@ -150,3 +152,6 @@ impl GeoSource {
         table
     }
 }
+
+#[cfg(test)]
+mod tests;

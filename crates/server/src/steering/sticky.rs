@@ -99,7 +99,7 @@ fn negative_log(u: u64) -> u64 {
     let fraction = (u | 1) << zeros << 1;
     let (at, rest) = ((fraction >> (64 - TABLE_BITS)) as usize, fraction << TABLE_BITS >> 32);
     let (low, high) = (LOGS[at], LOGS[at + 1]);
-    let log = low + ((high - low) * rest >> 32);
+    let log = low + (((high - low) * rest) >> 32);
     ((u64::from(zeros) + 1) << POINT) - log
 }
 

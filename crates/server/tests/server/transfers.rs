@@ -4,21 +4,23 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use dns::{Name, Rtype};
+use dns::{Member, Name, Rdata, RecordSet, Rtype, Steering};
 use domain::base::Message as Octets;
 use domain::base::iana::{Class, TsigRcode};
 use domain::base::message_builder::{AdditionalBuilder, MessageBuilder};
 use domain::rdata::tsig::{Time48, Tsig};
-use domain::tsig::{Algorithm, ClientSequence, ClientTransaction, Key};
+use domain::tsig::{Algorithm as TheirAlgorithm, ClientSequence, ClientTransaction, Key};
 use proptest::prelude::*;
+use server::dnssec::{Algorithm, Denial, signed_sets};
 use server::transfer::{
     Attended, Catalog, Door, TransferEvent, TransferSettings, TsigAlgorithm, TsigKey, attend,
 };
-use server::{Circumstances, Endpoint, EndpointId, Transport, Views, bind, respond, serve};
+use server::{Circumstances, Endpoint, EndpointId, Transport, Views, ZoneUpdate, bind, respond, serve};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::client::{Ask, show};
+use crate::dnssec::sign;
 use crate::world;
 
 const ENDPOINT: EndpointId = EndpointId(3);
@@ -60,8 +62,12 @@ impl Primary {
     fn send(&self, query: &[u8], client: &str, transport: Transport) -> Vec<Vec<u8>> {
         let (table, mut out) = (self.views.load(), Vec::new());
         let client: IpAddr = client.parse().unwrap();
-        let around =
-            Circumstances { client, transport, ..Circumstances::plain(table.sight(ENDPOINT, client)) };
+        let around = Circumstances {
+            client,
+            transport,
+            now: NOW as u32,
+            ..Circumstances::plain(table.sight(ENDPOINT, client))
+        };
         let door = Door { table: &table, archive: self.views.archive(), endpoint: ENDPOINT, now: NOW };
         match attend(query, door, around, &mut out) {
             Attended::Plain => respond(query, around, &mut out).map(|_| out).into_iter().collect(),
@@ -291,6 +297,8 @@ fn text(names: &[(u8, u8, u8)]) -> String {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
     #[test]
     fn steps_lead_from_any_version_to_the_newest(
         versions in prop::collection::vec(prop::collection::vec((0u8..12, 0u8..2, 0u8..4), 0..20), 1..6)
@@ -322,17 +330,17 @@ fn applied(mut zone: BTreeSet<String>, steps: &[String]) -> BTreeSet<String> {
 
 fn keys() -> Vec<(TsigKey, Key)> {
     let algorithms = [
-        ("one.", TsigAlgorithm::HmacSha256, Algorithm::Sha256),
-        ("two.", TsigAlgorithm::HmacSha384, Algorithm::Sha384),
-        ("three.", TsigAlgorithm::HmacSha512, Algorithm::Sha512),
+        ("one.", TsigAlgorithm::HmacSha256, TheirAlgorithm::Sha256),
+        ("two.", TsigAlgorithm::HmacSha384, TheirAlgorithm::Sha384),
+        ("three.", TsigAlgorithm::HmacSha512, TheirAlgorithm::Sha512),
     ];
-    let pair = |(name, ours, theirs): (&str, TsigAlgorithm, Algorithm)| {
+    let pair = |(name, ours, theirs): (&str, TsigAlgorithm, TheirAlgorithm)| {
         (TsigKey::new(name.parse().unwrap(), ours, SECRET), their_key(name, theirs, SECRET))
     };
     algorithms.map(pair).into()
 }
 
-fn their_key(name: &str, algorithm: Algorithm, secret: &[u8]) -> Key {
+fn their_key(name: &str, algorithm: TheirAlgorithm, secret: &[u8]) -> Key {
     Key::new(algorithm, secret, name.parse().unwrap(), None, None).unwrap()
 }
 
@@ -399,29 +407,31 @@ fn a_signed_question_gets_a_signed_answer_over_udp_too() {
     }
 }
 
+/// Asks with a signature that does not hold.
+fn refused<'a>(primary: &Primary, key: &'a Key, time: u64) -> (ClientTransaction<&'a Key>, Octets<Vec<u8>>) {
+    let mut query = building("e.", Rtype::AXFR);
+    let transaction = ClientTransaction::request(key, &mut query, at(time)).unwrap();
+    let answers = primary.send(&query.finish(), "192.0.2.9", Transport::Tcp);
+    assert_eq!(show(&answers[0])[0], "NotAuth");
+    (transaction, Octets::from_octets(answers[0].clone()).unwrap())
+}
+
 #[test]
 fn a_signature_that_does_not_hold_is_told_why() {
     let primary = Primary::new("a 60 A 192.0.2.1", keys().into_iter().map(|(ours, _)| ours).collect());
-    let send = |key: &Key, time: u64| {
-        let mut query = building("e.", Rtype::AXFR);
-        let transaction = ClientTransaction::request(key, &mut query, at(time)).unwrap();
-        let answers = primary.send(&query.finish(), "192.0.2.9", Transport::Tcp);
-        assert_eq!(show(&answers[0])[0], "NotAuth");
-        (transaction, Octets::from_octets(answers[0].clone()).unwrap())
-    };
     let answer = |key: &Key, time: u64| {
-        let (transaction, mut answer) = send(key, time);
+        let (transaction, mut answer) = refused(&primary, key, time);
         format!("{:?}", transaction.answer(&mut answer, at(time)).unwrap_err())
     };
-    let stranger = their_key("stranger.", Algorithm::Sha256, SECRET);
+    let stranger = their_key("stranger.", TheirAlgorithm::Sha256, SECRET);
     assert_eq!(answer(&stranger, NOW), "ServerBadKey");
-    let other_algorithm = their_key("one.", Algorithm::Sha512, SECRET);
+    let other_algorithm = their_key("one.", TheirAlgorithm::Sha512, SECRET);
     assert_eq!(answer(&other_algorithm, NOW), "ServerBadKey");
-    let impostor = their_key("one.", Algorithm::Sha256, b"another secret altogether");
+    let impostor = their_key("one.", TheirAlgorithm::Sha256, b"another secret altogether");
     assert_eq!(answer(&impostor, NOW), "ServerBadSig");
-    let key = their_key("one.", Algorithm::Sha256, SECRET);
+    let key = their_key("one.", TheirAlgorithm::Sha256, SECRET);
     // The other library takes eight octets of the server's time for six when it verifies this one.
-    let (_, late) = send(&key, NOW - 301);
+    let (_, late) = refused(&primary, &key, NOW - 301);
     let record = late.additional().unwrap().last().unwrap().unwrap();
     let tsig = record.to_record::<Tsig<_, _>>().unwrap().unwrap();
     assert_eq!((tsig.data().error(), tsig.data().other_time()), (TsigRcode::BADTIME, Some(at(NOW))));
@@ -473,4 +483,48 @@ async fn receive(stream: &mut TcpStream) -> Vec<u8> {
     let mut message = vec![0; usize::from(stream.read_u16().await.unwrap())];
     stream.read_exact(&mut message).await.unwrap();
     message
+}
+
+#[test]
+fn a_steered_name_is_transferred_with_its_present_answer() {
+    let primary = Primary::new("other 60 A 192.0.2.3", vec![]);
+    let origin: Name = "e.".parse().unwrap();
+    let name: Name = "www.e.".parse().unwrap();
+    let leaf = |data| Steering::All(vec![Member { data, probe: None }]);
+    let addresses = ["192.0.2.1", "192.0.2.2"].map(|text| Rdata::parse(Rtype::A, text, &origin).unwrap());
+    let set = RecordSet::new(name.clone(), Rtype::A, 30, addresses.to_vec());
+    let steering = Some(Arc::new(Steering::Failover(vec![leaf(1), leaf(0)])));
+    let sets = vec![RecordSet { steering, ..set }];
+    let soa = primary.views.load().views["v"].zone(&origin).unwrap().soa().unwrap().clone();
+    let soa = RecordSet::new(
+        origin.clone(),
+        Rtype::SOA,
+        soa.ttl,
+        vec![Rdata::parse(Rtype::SOA, "ns.e. noc.e. 2 2 3 4 5", &origin).unwrap()],
+    );
+    primary.views.publish(|table| {
+        let zones = table.views.get_mut("v").unwrap();
+        zones.apply(ZoneUpdate::PutNode { origin: origin.clone(), name, sets });
+        zones.apply(ZoneUpdate::PutZone { origin, soa, base: None });
+    });
+    let records = primary.transfer(&axfr());
+    assert_eq!(records[1..3], ["other.e. 60 A 192.0.2.3", "www.e. 30 A 192.0.2.2"]);
+}
+
+#[test]
+fn a_signed_zone_is_transferred_with_its_signatures_and_always_whole() {
+    let text = padded("@ 60 NS ns\nns 60 A 192.0.2.1\nsub 60 NS ns.sub\nns.sub 60 A 192.0.2.2");
+    let primary = Primary::new(&text, vec![]);
+    primary.put(2, &text);
+    primary.views.publish(|table| sign(table.views.get_mut("v").unwrap(), Algorithm::Ed25519, Denial::Nsec));
+    let table = primary.views.load();
+    let zone = table.views["v"].zone(&"e.".parse().unwrap()).unwrap();
+    let wanted = signed_sets(zone, NOW as u32).unwrap().map(|set| set.data.len()).sum::<usize>();
+    let records = primary.transfer(&axfr());
+    assert_eq!(records.len(), wanted + 1);
+    for piece in [" RRSIG ", " NSEC ", " DNSKEY ", "ns.sub.e. 60 A 192.0.2.2"] {
+        assert!(records.iter().any(|line| line.contains(piece)), "{piece}");
+    }
+    assert_eq!(primary.transfer(&ixfr(1)).len(), records.len());
+    assert_eq!(primary.transfer(&ixfr(2)).len(), 1);
 }

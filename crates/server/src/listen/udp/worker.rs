@@ -12,13 +12,13 @@ use socket2::Socket;
 
 use super::system::{BATCH, Batch, Queries, prefetch};
 use crate::counters::{Count, Tally};
-use crate::fast::Prepared;
+use crate::fast::{Prepared, Question};
 use crate::listen::{Service, draw, seconds};
 use crate::transfer::Attended;
 use crate::views::Sights;
 use crate::{
-    Circumstances, CookieState, Identity, RateLimit, RateLimiter, Reply, Sight, Transport, Verdict,
-    ViewTable, respond_limited,
+    Circumstances, CookieState, Identity, RateLimit, RateLimiter, Reply, ResponseKind, Sight, Transport,
+    Verdict, ViewTable, respond_limited,
 };
 
 /// Long enough that a socket which always fails does not eat a core.
@@ -74,9 +74,14 @@ impl Worker {
     /// Answers until the stop.
     pub(super) fn run(mut self, from_any: bool) {
         let mut batch = Batch::new(from_any);
+        let mut questions = [Question::EMPTY; BATCH];
         while let Some(count) = self.receive(&mut batch.queries) {
             // What one query does to us is not to be felt by all who come after it.
-            if panic::catch_unwind(AssertUnwindSafe(|| self.answer(&mut batch, count))).is_err() {
+            if panic::catch_unwind(AssertUnwindSafe(|| {
+                self.answer(&mut batch, &mut questions[..count.min(BATCH)])
+            }))
+            .is_err()
+            {
                 tracing::error!("answering panicked; the rest of a batch of queries is dropped");
             }
             // Whoever has an answer finds it counted.
@@ -109,7 +114,7 @@ impl Worker {
 
     /// Takes the whole batch through one step after the other: what a step will read is being
     /// fetched while the others of the batch are at the step before.
-    fn answer(&mut self, batch: &mut Batch, count: usize) {
+    fn answer(&mut self, batch: &mut Batch, questions: &mut [Question]) {
         let (views, identity) = (self.service.views.clone(), Arc::clone(&self.service.identity));
         let table = views.load();
         let sights = table.sights(self.service.endpoint);
@@ -117,7 +122,8 @@ impl Worker {
         let moment = Moment { table: &table, identity: &identity, seconds: seconds(), milliseconds };
         let Batch { queries, responses } = batch;
         let mut prepared = SmallVec::new();
-        prepare(queries, count, &sights, &mut prepared);
+        prepare(queries, questions, &sights, &mut prepared);
+        self.fetch_ahead(queries, &prepared);
         for (at, prepared) in prepared.iter().enumerate() {
             let Some(client) = queries.client(at) else { continue };
             let (buffer, length) = queries.query(at);
@@ -127,6 +133,21 @@ impl Worker {
                 Some(length) => responses.queue(queries, at, length),
                 None => self.tally.add(Count::Dropped, 1),
             }
+        }
+    }
+
+    /// The second step of the fast path for a whole batch: has the records fetched, and the buckets
+    /// of the rate limiter.
+    #[inline]
+    fn fetch_ahead(&self, queries: &Queries, prepared: &PreparedBatch<'_>) {
+        for (at, one) in prepared.iter().enumerate() {
+            let (Some(one), Some(client)) = (one, queries.client(at)) else { continue };
+            if let Some(octets) = one.first_record() {
+                prefetch(octets);
+                octets.get(CACHE_LINE).inspect(|octet| prefetch(*octet));
+            }
+            let bucket = self.limiter.place(client.ip(), ResponseKind::Answer, one.likely_subject());
+            bucket.inspect(|bucket| prefetch(*bucket));
         }
     }
 
@@ -211,19 +232,20 @@ impl Worker {
 /// The questions of a batch, as far as they are of the common form.
 type PreparedBatch<'a> = SmallVec<[Option<Prepared<'a, 'a>>; BATCH]>;
 
-/// The first two steps of the fast path for a whole batch.
+/// The first step of the fast path for a whole batch.
 #[inline]
-fn prepare<'a>(queries: &'a Queries, count: usize, sights: &Sights<'a>, prepared: &mut PreparedBatch<'a>) {
-    for at in 0..count {
+fn prepare<'a>(
+    queries: &'a Queries,
+    questions: &'a mut [Question],
+    sights: &Sights<'a>,
+    prepared: &mut PreparedBatch<'a>,
+) {
+    for (at, question) in questions.iter_mut().enumerate() {
         let (buffer, length) = queries.query(at);
         let origins = queries.client(at).and_then(|client| sights.of(client.ip()).fast());
-        let one = origins.and_then(|origins| Prepared::new(origins, buffer, length));
+        let one = origins.and_then(|origins| Prepared::new(origins, buffer, length, question));
         one.as_ref().and_then(Prepared::first_slot).inspect(|slot| prefetch(*slot));
         prepared.push(one);
-    }
-    for octets in prepared.iter().flatten().filter_map(Prepared::first_record) {
-        prefetch(octets);
-        octets.get(CACHE_LINE).inspect(|octet| prefetch(*octet));
     }
 }
 
