@@ -35,6 +35,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use server::dnssec::signed_sets;
 use server::steering::Health;
 use server::{Endpoint, EndpointId, Views, Zones};
+use tokio::sync::Notify;
 
 use crate::deliveries::Counts;
 use crate::explanation::{Explanation, Question, QuestionError, explain};
@@ -55,6 +56,8 @@ pub struct Instance {
     pub geos: Geos,
     /// Which zones are signed, and by which keys.
     pub signings: Signings,
+    /// Told when the planner has to hear of other signatures.
+    pub signatures_moved: Notify,
     /// How the targets of steered names fare.
     pub health: Health,
     ready: AtomicBool,
@@ -103,6 +106,7 @@ impl Instance {
             views: Views::new(),
             geos: Geos::default(),
             signings: Signings::default(),
+            signatures_moved: Notify::new(),
             health: Health::new(),
             ready: AtomicBool::new(false),
             facts: Mutex::new(Facts::default()),
@@ -149,6 +153,8 @@ impl Instance {
 
     /// Plans from nothing, after a panic left a planner that cannot be trusted.
     pub fn plan_anew(&self, changes: Vec<Change>) -> Result<(), PlanningPanic> {
+        // A new planner knows nothing of what the one before it was told.
+        self.facts().signed.clear();
         let mut planner = (self.make.0)();
         guarded(|| planner.apply(changes))?;
         *self.planner.write().unwrap_or_else(PoisonError::into_inner) = planner;

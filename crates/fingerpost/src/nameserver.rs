@@ -156,6 +156,7 @@ impl Nameserver {
             if self.hear_keys().await {
                 self.instance.sign();
             }
+            changes.extend(self.instance.signed_changes());
             self.report_state();
         }
     }

@@ -156,6 +156,7 @@ impl Operator<'_> {
         let webhook =
             webhook::start(self.arguments, &self.connection, &instance, &self.leadership, stopped).await?;
         let vaults = SecretVaults::new(self.connection.client.clone(), self.connection.namespace.clone());
+        signing::hear(&instance, &vaults).await;
         tokio::spawn(signing::run(instance.clone(), vaults, self.leadership.clone()));
         health.lead(self.leadership.clone());
         if let Some(webhook) = &webhook {

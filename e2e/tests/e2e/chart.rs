@@ -240,3 +240,24 @@ fn install_yaml_is_up_to_date() -> Result<()> {
     assert!(actual == expected, "deploy/install.yaml is stale: run `cargo xtask install-yaml`");
     Ok(())
 }
+
+#[test]
+fn signing_keys_are_the_operators_to_write_and_the_servers_to_read_by_name_alone() -> Result<()> {
+    let rules = |values: &str| -> Result<Vec<(String, Vec<Value>)>> {
+        let objects = render(NAMESPACE, values)?;
+        let of_keys = |rule: &&Value| strings(&rule["resourceNames"]).contains(&"fingerpost-dnssec-public");
+        let of_role = |role: &&Value| {
+            let name = role["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+            let found: Vec<Value> = role["rules"].as_array()?.iter().filter(of_keys).cloned().collect();
+            (!found.is_empty()).then_some((name, found))
+        };
+        let roles = [of_kind(&objects, "Role"), of_kind(&objects, "ClusterRole")].concat();
+        Ok(roles.iter().filter_map(of_role).collect())
+    };
+    assert_eq!(rules("{}")?, []);
+    let granted = rules("dnssec: {keysSecrets: [fingerpost-dnssec-public]}")?;
+    let verbs: Vec<(&str, Vec<&str>)> =
+        granted.iter().map(|(role, rules)| (role.as_str(), strings(&rules[0]["verbs"]))).collect();
+    assert_eq!(verbs, [("fingerpost-dns", vec!["get"]), ("fingerpost-operator", vec!["get", "update"])]);
+    Ok(())
+}

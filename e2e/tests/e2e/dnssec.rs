@@ -101,7 +101,7 @@ fn text(value: &Value) -> &str {
 fn class(algorithm: &str, denial: &str) -> String {
     format!(
         "apiVersion: dns.homelab.mortenolsen.pro/v1alpha1\nkind: DNSClass\nmetadata: {{name: public}}\n\
-         spec: {{embedded: {{dnssec: {{algorithm: {algorithm}, denial: {denial}}}}}}}\n"
+         spec: {{embedded: {{transfer: {{to: [127.0.0.0/8]}}, dnssec: {{algorithm: {algorithm}, denial: {denial}}}}}}}\n"
     )
 }
 
@@ -161,20 +161,30 @@ fn a_wrong_anchor_validates_nothing() -> Result<()> {
     Ok(())
 }
 
+/// A verdict of another program, which must be a good one.
+fn verify(program: &str, package: &str, arguments: &[&str]) -> Result<()> {
+    let verdict = call(program, package, arguments)?;
+    let text = String::from_utf8_lossy(&verdict.stderr) + String::from_utf8_lossy(&verdict.stdout);
+    ensure!(verdict.status.success(), "{program}: {text}");
+    Ok(())
+}
+
 #[test]
-fn an_exported_zone_is_signed_and_complete() -> Result<()> {
+fn an_exported_or_transferred_zone_is_signed_and_complete() -> Result<()> {
     for denial in ["Compact", "NSEC"] {
         let signed = Signed::new("ECDSAP256SHA256", denial)?;
         let up = signed.up()?;
         let file = signed.state.path().join("exported.zone");
         fs::write(&file, up.get("/api/v1/zone?name=signed.test")?)?;
         let file = file.display().to_string();
-        let verdict = call("ldns-verify-zone", "ldnsutils", &[&file])?;
-        let text = String::from_utf8_lossy(&verdict.stderr) + String::from_utf8_lossy(&verdict.stdout);
-        assert!(verdict.status.success(), "{text}\n{}", fs::read_to_string(&file)?);
-        let verdict = call("dnssec-verify", "bind9-utils", &["-o", "signed.test", &file])?;
-        let text = String::from_utf8_lossy(&verdict.stderr) + String::from_utf8_lossy(&verdict.stdout);
-        assert!(verdict.status.success(), "{text}");
+        verify("ldns-verify-zone", "ldnsutils", &[&file])?;
+        verify("dnssec-verify", "bind9-utils", &["-o", "signed.test", &file])?;
+        let (address, port) = (format!("@{}", up.dns(0).ip()), up.dns(0).port().to_string());
+        let arguments = [&address, "-p", &port, "AXFR", "signed.test", "+noall", "+answer"];
+        let transferred = call("dig", "bind9-dnsutils", &arguments)?.stdout;
+        fs::write(&file, &transferred)?;
+        ensure!(String::from_utf8_lossy(&transferred).contains("RRSIG\tSOA"), "{transferred:?}");
+        verify("ldns-verify-zone", "ldnsutils", &[&file])?;
     }
     Ok(())
 }
@@ -193,7 +203,7 @@ fn a_restart_signs_with_the_same_keys_and_who_does_not_ask_gets_no_signature() -
     let up = signed.up()?;
     assert_eq!(keys(&up)?, before);
     // A class that signs no longer takes effect without a restart.
-    signed.folder.replace("class.yaml", "dnssec: {algorithm: ED25519, denial: Compact}", "")?;
+    signed.folder.replace("class.yaml", ", dnssec: {algorithm: ED25519, denial: Compact}", "")?;
     becomes("answers without signatures", || {
         let answer = dig(up.dns(0), "www.signed.test A +dnssec")?;
         Ok(answer.data("RRSIG").is_empty() && answer.data("A").len() == 2)

@@ -66,7 +66,8 @@ impl Vaults {
             let connection = Connection::open(&place.cluster).await?;
             return Ok(Vaults::Cluster(SecretVaults::new(connection.client, connection.namespace)));
         }
-        let clusters = ClusterFolders::parse(&place.folders.folders)?;
+        let folders = &place.folders.folders;
+        let clusters = if folders.is_empty() { Vec::new() } else { ClusterFolders::parse(folders)? };
         let state =
             || place.state.clone().or_else(|| default_location(&clusters).filter(|_| !clusters.is_empty()));
         let Some(keys) = place.keys.clone().or_else(|| state().map(|state| state.join("keys"))) else {

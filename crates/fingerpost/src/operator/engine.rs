@@ -156,6 +156,7 @@ impl Engine {
         tokio::pin!(stop);
         let mut news = Vec::new();
         let mut leadership = self.parts.leadership.subscribe();
+        let instance = self.parts.instance.clone();
         loop {
             let due = self.next_turn();
             tokio::select! {
@@ -169,6 +170,7 @@ impl Engine {
                 Some(answer) = self.answers.1.recv() => self.take_answer(answer),
                 changes = self.parts.deliveries.next() => self.changes.extend(changes),
                 Ok(()) = leadership.changed() => {}
+                () = instance.signatures_moved.notified() => self.changes.extend(instance.signed_changes()),
                 Some(inquiry) = self.parts.inquiries.recv() => drop(inquiry.send(self.sample())),
                 () = sleep_until(due.unwrap_or_else(Instant::now).into()), if due.is_some() => {}
             }
@@ -205,7 +207,10 @@ impl Engine {
         let first = !self.planned;
         let date = planned::current_date();
         let today = (self.date.replace(date) != Some(date)).then(|| planned::today(date));
-        let news = std::mem::take(&mut self.changes);
+        let mut news = std::mem::take(&mut self.changes);
+        if first {
+            news.extend(self.parts.instance.signed_changes());
+        }
         let changes = today.into_iter().chain(news).collect();
         let delta = self.parts.instance.plan(changes)?;
         if first {

@@ -16,6 +16,7 @@ use server::dnssec::{Timing, ZoneKeys};
 
 use super::lease::Leadership;
 use crate::instance::Instance;
+use crate::instance::signing::KeySource;
 use crate::keys::{self, KeysError, SecretVaults};
 
 /// How often keys are looked at.
@@ -30,6 +31,22 @@ struct Vault {
     zones: BTreeSet<Name>,
 }
 
+/// Hears of all keys that there are, so that the first plan has the serials that go with them.
+pub(super) async fn hear(instance: &Instance, vaults: &SecretVaults) {
+    instance.signings.set_source(KeySource::Given);
+    match vaults.all().await {
+        Ok(found) => found.into_iter().for_each(|(vault, keys)| take(instance, &vault, keys)),
+        Err(error) => tracing::warn!("DNSSEC: {error}"),
+    }
+}
+
+fn take(instance: &Instance, vault: &str, keys: Result<ZoneKeys, KeysError>) {
+    // What cannot be read is told of by whoever looks after it.
+    if let Ok(keys) = keys {
+        instance.signings.hear(vault, &keys.zone.clone(), Ok(keys));
+    }
+}
+
 /// Looks after the keys for as long as the process lives.
 pub(super) async fn run(instance: Arc<Instance>, vaults: SecretVaults, leadership: Leadership) {
     let mut complaints = BTreeSet::new();
@@ -41,12 +58,16 @@ pub(super) async fn run(instance: Arc<Instance>, vaults: SecretVaults, leadershi
         let wanted = wanted(&instance.planner());
         let mut problems = BTreeSet::new();
         for (name, vault) in &wanted {
-            problems
-                .extend(look_after(&vaults, name, vault, now()).await.err().map(|error| error.to_string()));
+            let looked = look_after(&instance, &vaults, name, vault, now()).await;
+            problems.extend(looked.err().map(|error| error.to_string()));
         }
         // What was told once is not told again until it is another.
         problems.difference(&complaints).for_each(|problem| tracing::error!("DNSSEC: {problem}"));
         complaints = problems;
+        // With a new week too, which moves no key.
+        if !wanted.is_empty() {
+            instance.signatures_moved.notify_one();
+        }
     }
 }
 
@@ -73,7 +94,13 @@ fn sees(view: &ViewInfo, scope: &planner::Scope) -> bool {
 }
 
 /// Writes what is missing or due in one vault.
-async fn look_after(vaults: &SecretVaults, name: &str, vault: &Vault, now: u64) -> Result<(), KeysError> {
+async fn look_after(
+    instance: &Instance,
+    vaults: &SecretVaults,
+    name: &str,
+    vault: &Vault,
+    now: u64,
+) -> Result<(), KeysError> {
     let stored = vaults.load(name).await?.unwrap_or_default();
     // One entry that cannot be read must not keep the others from going on; it is told of below.
     let known: BTreeMap<&Name, &ZoneKeys> =
@@ -81,7 +108,10 @@ async fn look_after(vaults: &SecretVaults, name: &str, vault: &Vault, now: u64) 
     for zone in &vault.zones {
         let settled = known.get(zone).is_some_and(|keys| !is_due(keys, now));
         if !settled {
-            vaults.edit(name, zone, |before| stepped(before, zone, &vault.spec, now)).await?;
+            let keys = vaults.edit(name, zone, |before| stepped(before, zone, &vault.spec, now)).await?;
+            take(instance, name, Ok(keys));
+        } else if let Some(keys) = known.get(zone) {
+            take(instance, name, Ok((*keys).clone()));
         }
     }
     stored.into_iter().find_map(Result::err).map_or(Ok(()), Err)
