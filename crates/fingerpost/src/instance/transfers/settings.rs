@@ -16,8 +16,10 @@ pub(super) struct Gathered {
     from: Transfer,
     /// What the server is told; without it every transfer is refused.
     pub(super) settings: Option<Arc<TransferSettings>>,
-    /// Whether something was missing, so that it is worth looking again.
-    is_whole: bool,
+    /// What was missing, so that it is worth looking again.
+    problems: Vec<String>,
+    /// Whether a Secret may have changed since.
+    is_doubted: bool,
 }
 
 /// Whether a view is a class's.
@@ -44,27 +46,26 @@ impl Gathered {
                 }
             }
         }
-        let is_whole = problems.is_empty();
         if let Some(known) = known.filter(|known| unknown && known.from == from) {
-            return Gathered { from, settings: known.settings.clone(), is_whole };
+            return Gathered { from, settings: known.settings.clone(), problems, is_doubted: false };
         }
-        if known.is_none_or(|known| known.from != from || known.is_whole != is_whole) {
+        if known.is_none_or(|known| known.from != from || known.problems != problems) {
             problems.iter().for_each(|problem| tell(class, problem));
         }
         // Without any of its keys a class would be open to whoever has the address.
         let is_safe = from.tsig.is_empty() || !keys.is_empty();
         let settings = is_safe.then(|| Arc::new(settings(class, &from, keys, guard)));
-        Gathered { from, settings, is_whole }
+        Gathered { from, settings, problems, is_doubted: false }
     }
 
     /// Lets everything be looked at again.
     pub(super) fn doubt(&mut self) {
-        self.is_whole = false;
+        self.is_doubted = true;
     }
 
     /// Whether this is made of these words, with nothing missing.
     pub(super) fn is_of(&self, transfer: &Transfer) -> bool {
-        self.is_whole && self.from == *transfer
+        self.problems.is_empty() && !self.is_doubted && self.from == *transfer
     }
 }
 
