@@ -38,10 +38,7 @@ pub fn table() -> ViewTable {
     let view = "default".to_owned();
     ViewTable {
         views: BTreeMap::from([(view.clone(), ZONES.clone())]),
-        endpoints: BTreeMap::from([(
-            EndpointId(0),
-            Endpoint { view: Some(view), ..Endpoint::default() },
-        )]),
+        endpoints: BTreeMap::from([(EndpointId(0), Endpoint { view: Some(view), ..Endpoint::default() })]),
         synced: true,
         ..ViewTable::default()
     }
