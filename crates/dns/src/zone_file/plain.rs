@@ -197,10 +197,12 @@ fn ipv4(text: &str) -> Option<[u8; 4]> {
 /// A number up to 255, without leading zeros.
 fn decimal(digits: &[u8]) -> Option<u8> {
     let is_number = matches!(digits, [b'0'..=b'9'] | [b'1'..=b'9', _] | [b'1'..=b'2', _, _]);
-    let value = digits
-        .iter()
-        .try_fold(0u16, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + u16::from(digit - b'0')));
-    value.filter(|_| is_number).and_then(|value| u8::try_from(value).ok())
+    // Longer ones would not fit into the sum.
+    let digits = is_number.then_some(digits)?;
+    let value = digits.iter().try_fold(0u16, |sum, digit| {
+        digit.is_ascii_digit().then(|| sum * 10 + u16::from(digit - b'0'))
+    });
+    value.and_then(|value| u8::try_from(value).ok())
 }
 
 fn number(text: &str) -> Option<u16> {

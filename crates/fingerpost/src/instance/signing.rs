@@ -22,7 +22,7 @@ use server::{Zone, ZoneUpdate, Zones};
 
 use crate::keys::{self, KeyFolder, KeysError};
 
-mod timing;
+pub(crate) mod timing;
 
 /// Where keys come from.
 #[derive(Clone, Debug, Default)]

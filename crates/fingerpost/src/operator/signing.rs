@@ -12,11 +12,12 @@ use dns::Name;
 use jiff::Timestamp;
 use planner::{Planner, ViewInfo};
 use ring::rand::SystemRandom;
+use server::Zone;
 use server::dnssec::{Timing, ZoneKeys};
 
 use super::lease::Leadership;
-use crate::instance::Instance;
-use crate::instance::signing::KeySource;
+use crate::instance::signing::{KeySource, timing};
+use crate::instance::{Instance, zones};
 use crate::keys::{self, KeysError, SecretVaults};
 
 /// How often keys are looked at.
@@ -106,10 +107,10 @@ async fn look_after(
     let known: BTreeMap<&Name, &ZoneKeys> =
         stored.iter().filter_map(|keys| keys.as_ref().ok()).map(|keys| (&keys.zone, keys)).collect();
     for zone in &vault.zones {
-        let settled = known.get(zone).is_some_and(|keys| !is_due(keys, now));
+        let settled = known.get(zone).is_some_and(|keys| !is_due(keys, Timing::default(), now));
         if !settled {
-            let keys = vaults.edit(name, zone, |before| stepped(before, zone, &vault.spec, now)).await?;
-            take(instance, name, Ok(keys));
+            let step = |before| stepped(before, instance, zone, &vault.spec, now);
+            take(instance, name, Ok(vaults.edit(name, zone, step).await?));
         } else if let Some(keys) = known.get(zone) {
             take(instance, name, Ok((*keys).clone()));
         }
@@ -117,15 +118,29 @@ async fn look_after(
     stored.into_iter().find_map(Result::err).map_or(Ok(()), Err)
 }
 
-fn is_due(keys: &ZoneKeys, now: u64) -> bool {
-    keys.next_step(Timing::default()).is_some_and(|due| due <= now)
+/// Whether a step falls due with these waiting times.
+fn is_due(keys: &ZoneKeys, timing: Timing, now: u64) -> bool {
+    keys.next_step(timing).is_some_and(|due| due <= now)
 }
 
 /// The keys after every step that falls due; new ones where there are none.
-fn stepped(before: Option<ZoneKeys>, zone: &Name, spec: &Dnssec, now: u64) -> Result<ZoneKeys, KeysError> {
+fn stepped(
+    before: Option<ZoneKeys>,
+    instance: &Instance,
+    zone: &Name,
+    spec: &Dnssec,
+    now: u64,
+) -> Result<ZoneKeys, KeysError> {
     let Some(mut keys) = before else {
         return Ok(ZoneKeys::create(zone.clone(), keys::algorithm(spec), now, &SystemRandom::new())?);
     };
-    keys.step(Timing::default(), now);
+    // Caches may hold what the old key signed for as long as the zone's longest TTL. The zone is worked out
+    // only now: a step that does not fall due by the least waiting times does not come here.
+    let zones = zones(&instance.planner());
+    let served: Vec<&Arc<Zone>> = zones.values().filter_map(|zones| zones.zone(zone)).collect();
+    let timing = timing::of(&keys, &served);
+    if is_due(&keys, timing, now) {
+        keys.step(timing, now);
+    }
     Ok(keys)
 }

@@ -140,12 +140,15 @@ impl<'a> Request<'a> {
         self.head[3] & 0x0f
     }
 
-    /// The message as it was before it was signed.
+    /// The message without its signature. Whoever forwarded it may have given it another id than it was
+    /// signed with, and waits for an answer to that one.
     pub(super) fn unsigned(&self) -> Cow<'a, [u8]> {
-        match &self.signature {
-            Some(signature) => Cow::Owned(signature.unsigned(self.octets)),
-            None => Cow::Borrowed(self.octets),
+        let Some(signature) = &self.signature else { return Cow::Borrowed(self.octets) };
+        let mut octets = signature.unsigned(self.octets);
+        if let (Some(id), Some(sent)) = (octets.get_mut(..2), self.octets.get(..2)) {
+            id.copy_from_slice(sent);
         }
+        Cow::Owned(octets)
     }
 }
 

@@ -9,7 +9,7 @@ use server::dnssec::{KeyState, Role, Timing, ZoneKeys};
 ///
 /// The zone is gone through only where its longest TTL decides something. A TTL that was shortened
 /// a moment ago may still be in caches, so the usual day is the least.
-pub(super) fn of(keys: &ZoneKeys, zones: &[&Arc<Zone>]) -> Timing {
+pub(crate) fn of(keys: &ZoneKeys, zones: &[&Arc<Zone>]) -> Timing {
     let usual = Timing::default();
     let longest = if has_retired(keys) { zones.iter().map(|zone| longest_ttl(zone)).max() } else { None };
     Timing { zone_ttl: usual.zone_ttl.max(longest.unwrap_or(0)), ..usual }
