@@ -77,7 +77,10 @@ fn dig_asks_twice_over_one_connection_and_is_told_how_long_it_may_idle() -> Resu
     let question = format!("+norecurse +tcp +keepopen +keepalive {NAME} A {NAME} AAAA");
     let text = printed("dig", up.dns(0), &question)?;
     assert_eq!(text.matches("status: NOERROR").count(), 2, "{text}");
-    assert!(text.contains("; TCP KEEPALIVE: 10.0 secs") || text.contains("; TCP-KEEPALIVE: 10.0 secs"), "{text}");
+    assert!(
+        text.contains("; TCP KEEPALIVE: 10.0 secs") || text.contains("; TCP-KEEPALIVE: 10.0 secs"),
+        "{text}"
+    );
     Ok(())
 }
 
@@ -98,12 +101,16 @@ fn kdig_trusts_the_certificate_and_gets_padded_answers_over_tls() -> Result<()> 
     let up = up(&["--dns-tls", &tls.to_string(), "--tls-certificate", &certificate, "--tls-key", &key])?;
     let trust = format!("+tls +tls-ca={certificate} +tls-hostname=ns.example");
     let text = printed("kdig", tls, &format!("{NAME} A {trust} +padding +nsid"))?;
-    assert!(text.contains(";; TLS session") && text.contains("status: NOERROR") && text.contains(ADDRESS), "{text}");
+    assert!(
+        text.contains(";; TLS session") && text.contains("status: NOERROR") && text.contains(ADDRESS),
+        "{text}"
+    );
     assert!(text.contains("Received 468 B"), "{text}");
     let text = printed("kdig", tls, &format!("{NAME} A {trust} +nopadding"))?;
     assert!(text.contains(ADDRESS) && !text.contains("Received 468 B"), "{text}");
     let metrics = up.get("/metrics")?;
-    let line = metrics.lines().find(|line| line.starts_with("fingerpost_dns_queries_total") && line.contains("tls"));
+    let line =
+        metrics.lines().find(|line| line.starts_with("fingerpost_dns_queries_total") && line.contains("tls"));
     assert!(line.is_some_and(|line| line.ends_with(" 2")), "{metrics}");
     Ok(())
 }
@@ -127,7 +134,8 @@ fn strict_bind(folder: &TempDir) -> Result<(Process, SocketAddr)> {
     let hint = "run `cargo xtask test` as root, or `apt-get install bind9`";
     let mut process = Process::start("named", &command).context(hint)?;
     process.wait_until("BIND to answer", || {
-        printed("dig", address, "ns.strict.example A +norecurse +tcp").is_ok_and(|text| text.contains("192.0.2.53"))
+        printed("dig", address, "ns.strict.example A +norecurse +tcp")
+            .is_ok_and(|text| text.contains("192.0.2.53"))
     })?;
     Ok((process, address))
 }
@@ -140,7 +148,8 @@ fn bind_and_we_accept_the_cookies_of_each_other() -> Result<()> {
     let up = up(&["--cookie-secret-file", &secrets.display().to_string()])?;
     let (_process, bind) = strict_bind(&folder)?;
     let from_us = "-b 127.0.0.1 +norecurse +nobadcookie";
-    let ask_bind = |cookie: &str| printed("dig", bind, &format!("{from_us} ns.strict.example A +cookie={cookie}"));
+    let ask_bind =
+        |cookie: &str| printed("dig", bind, &format!("{from_us} ns.strict.example A +cookie={cookie}"));
     let ours = good_cookie(&printed("dig", up.dns(0), &format!("{from_us} {NAME} A +cookie"))?)?;
     let refused = ask_bind(&format!("{}{}", &ours[..16], "01000000".to_owned() + &"0".repeat(24)))?;
     assert!(refused.contains("status: BADCOOKIE"), "{refused}");
