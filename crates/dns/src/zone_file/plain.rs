@@ -199,9 +199,9 @@ fn decimal(digits: &[u8]) -> Option<u8> {
     let is_number = matches!(digits, [b'0'..=b'9'] | [b'1'..=b'9', _] | [b'1'..=b'2', _, _]);
     // Longer ones would not fit into the sum.
     let digits = is_number.then_some(digits)?;
-    let value = digits.iter().try_fold(0u16, |sum, digit| {
-        digit.is_ascii_digit().then(|| sum * 10 + u16::from(digit - b'0'))
-    });
+    let value = digits
+        .iter()
+        .try_fold(0u16, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + u16::from(digit - b'0')));
     value.and_then(|value| u8::try_from(value).ok())
 }
 

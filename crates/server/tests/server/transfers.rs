@@ -407,6 +407,19 @@ fn a_signed_question_gets_a_signed_answer_over_udp_too() {
     }
 }
 
+#[test]
+fn a_forwarded_query_is_answered_under_the_id_that_it_came_with() {
+    let primary = Primary::new("a 60 A 192.0.2.1", keys().into_iter().map(|(ours, _)| ours).collect());
+    let key = their_key("one.", TheirAlgorithm::Sha256, SECRET);
+    let mut query = building("a.e.", Rtype::A);
+    let transaction = ClientTransaction::request(&key, &mut query, at(NOW)).unwrap();
+    let mut octets = query.finish();
+    octets[..2].copy_from_slice(&[9, 9]);
+    let answer = primary.send(&octets, "192.0.2.9", Transport::Udp).remove(0);
+    assert_eq!(answer[..2], [9, 9]);
+    transaction.answer(&mut Octets::from_octets(answer).unwrap(), at(NOW)).unwrap();
+}
+
 /// Asks with a signature that does not hold.
 fn refused<'a>(primary: &Primary, key: &'a Key, time: u64) -> (ClientTransaction<&'a Key>, Octets<Vec<u8>>) {
     let mut query = building("e.", Rtype::AXFR);
