@@ -35,6 +35,14 @@ use crate::{Circumstances, Reply, Sight};
 /// Zones of up to this many names are compiled whenever they change.
 pub(crate) const SMALL: usize = 2000;
 
+/// The type under which a steered name's trees are packed beside its records, each after the type of
+/// the set that it is for. It is reserved (RFC 6895 section 3.1); a steered name that has records of
+/// it is not answered from what is packed.
+const TREES: dns::Rtype = dns::Rtype(u16::MAX);
+/// How far records usually reach from where they start, and with trees.
+const PLAIN_REACH: usize = 128;
+const STEERED_REACH: usize = 192;
+
 /// Answers a query over UDP where the fast path does; `None` leaves it to [`respond`](crate::respond).
 ///
 /// The zones have to be compiled, as [`Views::publish`](crate::Views::publish) or
@@ -86,7 +94,9 @@ impl<'a, 'm> Prepared<'a, 'm> {
     pub(crate) fn first_record(&self) -> Option<&'a [u8]> {
         let index = self.located.zone.index()?;
         let slot = index.find(self.located.hash, |_| true)?;
-        Some(index.packed(slot)?.octets_at(slot.place()))
+        let octets = index.packed(slot)?.octets_at(slot.place());
+        let reach = if slot.is_steered() { STEERED_REACH } else { PLAIN_REACH };
+        Some(octets.get(..reach).unwrap_or(octets))
     }
 
     /// What the response is about if the name exists.

@@ -24,12 +24,14 @@ mod health;
 mod sticky;
 #[cfg(test)]
 mod tests;
+mod tree;
 
-pub(crate) use compiled::reduced;
 pub use compiled::{Compiled, present};
+pub(crate) use compiled::{choose, reduced};
 pub use decision::{Candidate, Decision};
 pub use geo::{Database, DatabaseError, GeoSource, Origin, Whereabouts};
 pub use health::{Health, Slot, State};
+pub(crate) use tree::Sources;
 
 /// Who asks, as far as steering looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

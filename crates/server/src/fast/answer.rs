@@ -3,8 +3,9 @@
 //! Whatever does not fit the client's size is left to the slow path, which decides what gives way;
 //! so are sets whose targets' addresses are added, and chains of more than one alias.
 
-use dns::{PackedSet, RecordSet, Rtype};
+use dns::{PackedNode, PackedSet, RecordSet, Rtype};
 
+use super::TREES;
 use super::find::{Found, Wanted};
 use super::origins::{Located, Origins};
 use super::question::{HEADER, Labels, Question};
@@ -13,7 +14,7 @@ use crate::answer::edns::{CLIENT_SUBNET, COOKIE, ClientSubnet, Edns};
 use crate::answer::options::{OPT_LENGTH, OPTION_HEAD, checked};
 use crate::answer::{SMALLEST_SIZE, UDP_SIZE, asker};
 use crate::dnssec::{Denial, Signing, is_made_by_signing};
-use crate::steering::{Chosen, Compiled};
+use crate::steering::{Asker, Chosen, Compiled, Sources, choose};
 use crate::zones::Node;
 use crate::{CLIENT_COOKIE, Circumstances, CookieState, Rcode, Reply, ResponseKind, SERVER_COOKIE};
 
@@ -63,12 +64,8 @@ impl Prepared<'_, '_> {
         }
         let kind = match found {
             _ if self.is_soa() => self.own_soa(&mut writer)?,
-            Found::Packed(node) => {
-                self.data(&mut writer, Pick::packed(&node, self.question.rtype), client)?
-            }
-            Found::Listed(node) => self.data(&mut writer, Pick::listed(node, self.question.rtype), client)?,
-            Found::Empty => self.negative(&mut writer, ResponseKind::NoData)?,
             Found::Missing => self.negative(&mut writer, ResponseKind::NxDomain)?,
+            found => self.data(&mut writer, Pick::new(found, self.question.rtype), client)?,
         };
         let rcode = if kind == ResponseKind::NxDomain { Rcode::NxDomain } else { Rcode::NoError };
         let subject = if kind == ResponseKind::Answer { subject } else { self.located.origin_hash };
@@ -101,11 +98,7 @@ impl Prepared<'_, '_> {
         client: Client<'_>,
         (edns, options): (Option<&Edns<'_>>, &Options<'_>),
     ) -> Option<(usize, Reply)> {
-        let pick = match found {
-            Found::Packed(node) => Pick::packed(&node, self.question.rtype),
-            Found::Listed(node) => Pick::listed(node, self.question.rtype),
-            Found::Empty | Found::Missing => return None,
-        };
+        let pick = Pick::new(found, self.question.rtype);
         // A zone file has a SOA of its own, which is not what is answered.
         let (Pick::Set(set), false) = (pick, self.is_soa()) else { return None };
         let start = writer.at;
@@ -165,12 +158,7 @@ impl Prepared<'_, '_> {
             return None;
         }
         let (found, _) = Wanted { located, name: &target, message: writer.out }.find()?;
-        let pick = match found {
-            Found::Packed(node) => Pick::packed(&node, self.question.rtype),
-            Found::Listed(node) => Pick::listed(node, self.question.rtype),
-            Found::Empty | Found::Missing => return None,
-        };
-        let Pick::Set(set) = pick else { return None };
+        let Pick::Set(set) = Pick::new(found, self.question.rtype) else { return None };
         writer.shorten(data_at, target.suffix_at(located.origin), self.origin_at())?;
         writer.set(POINTER | u16::try_from(data_at).ok()?, set, client)
     }
@@ -217,6 +205,8 @@ impl<'m> Options<'m> {
 #[derive(Clone, Copy)]
 enum Set<'a> {
     Packed(PackedSet<'a>),
+    /// With its tree.
+    Steered(PackedSet<'a>, &'a [u8], &'a Sources),
     Listed(&'a RecordSet, Option<&'a Compiled>),
 }
 
@@ -230,7 +220,17 @@ enum Pick<'a> {
 
 impl<'a> Pick<'a> {
     #[inline]
-    fn packed(node: &dns::PackedNode<'a>, rtype: Rtype) -> Pick<'a> {
+    fn new(found: Found<'a>, rtype: Rtype) -> Pick<'a> {
+        match found {
+            Found::Packed(node) => Pick::packed(&node, rtype),
+            Found::Steered(node, sources) => Pick::steered(&node, sources, rtype),
+            Found::Listed(node) => Pick::listed(node, rtype),
+            Found::Empty | Found::Missing => Pick::Nothing,
+        }
+    }
+
+    #[inline]
+    fn packed(node: &PackedNode<'a>, rtype: Rtype) -> Pick<'a> {
         let mut alias = None;
         for set in node.sets() {
             match set.rtype {
@@ -240,6 +240,29 @@ impl<'a> Pick<'a> {
             }
         }
         alias.map_or(Pick::Nothing, |alias| Pick::Alias(Set::Packed(alias)))
+    }
+
+    /// The trees are the last of the sets.
+    #[inline]
+    fn steered(node: &PackedNode<'a>, sources: &'a Sources, rtype: Rtype) -> Pick<'a> {
+        let (mut asked, mut alias, mut trees) = (None, None, None);
+        for set in node.sets() {
+            match set.rtype {
+                TREES => trees = Some(set),
+                found if found == rtype => asked = Some(set),
+                Rtype::CNAME => alias = Some(set),
+                _ => {}
+            }
+        }
+        let with_tree = |set: PackedSet<'a>| match trees.and_then(|trees| tree_of(trees, set.rtype)) {
+            Some(tree) => Set::Steered(set, tree, sources),
+            None => Set::Packed(set),
+        };
+        match (asked, alias) {
+            (Some(set), _) => Pick::Set(with_tree(set)),
+            (None, Some(alias)) => Pick::Alias(with_tree(alias)),
+            (None, None) => Pick::Nothing,
+        }
     }
 
     #[inline]
@@ -253,6 +276,12 @@ impl<'a> Pick<'a> {
             None => of(Rtype::CNAME).map_or(Pick::Nothing, Pick::Alias),
         }
     }
+}
+
+/// How the set of a type is chosen from.
+#[inline]
+fn tree_of(trees: PackedSet<'_>, rtype: Rtype) -> Option<&[u8]> {
+    trees.data().find_map(|data| data.strip_prefix(&rtype.0.to_be_bytes()))
 }
 
 /// Whether an answer of this type has the addresses of its targets beside it.
@@ -298,8 +327,23 @@ impl<'o> Writer<'o> {
                 let head = record_head(owner, set.rtype, set.ttl);
                 set.data().try_for_each(|data| self.record(head, data))
             }
+            Set::Steered(set, ..) if has_additional(set.rtype) => None,
+            Set::Steered(set, tree, sources) => {
+                let chosen =
+                    self.chosen(set.rtype, client, |asker, chosen| choose(tree, sources, asker, chosen))?;
+                let head = record_head(owner, set.rtype, set.ttl);
+                let mut chosen = chosen.iter().peekable();
+                let mut data = (0..).zip(set.data()).filter(|(at, _)| chosen.next_if_eq(&at).is_some());
+                data.try_for_each(|(_, data)| self.record(head, data))
+            }
             Set::Listed(set, _) if has_additional(set.rtype) => None,
-            Set::Listed(set, Some(compiled)) => self.steered(owner, set, compiled, client),
+            Set::Listed(set, Some(compiled)) => {
+                let chosen =
+                    self.chosen(set.rtype, client, |asker, chosen| compiled.choose(asker, chosen))?;
+                let head = record_head(owner, set.rtype, set.ttl);
+                let mut data = chosen.iter().filter_map(|at| set.data.get(usize::from(*at)));
+                data.try_for_each(|data| self.record(head, data.wire()))
+            }
             Set::Listed(set, None) => {
                 let head = record_head(owner, set.rtype, set.ttl);
                 set.data.iter().try_for_each(|data| self.record(head, data.wire()))
@@ -309,22 +353,19 @@ impl<'o> Writer<'o> {
 
     /// The part of a set that is for this client. Of aliases one is drawn: that is for the slow path.
     #[inline]
-    fn steered(
+    fn chosen(
         &mut self,
-        owner: u16,
-        set: &RecordSet,
-        compiled: &Compiled,
+        rtype: Rtype,
         client: Client<'_>,
-    ) -> Option<()> {
-        if matches!(set.rtype, Rtype::CNAME | Rtype::DNAME) {
+        choose: impl FnOnce(&Asker, &mut Chosen) -> u8,
+    ) -> Option<Chosen> {
+        if matches!(rtype, Rtype::CNAME | Rtype::DNAME) {
             return None;
         }
         let mut chosen = Chosen::new();
-        let scope = compiled.choose(&asker(client.subnet, client.around), &mut chosen);
+        let scope = choose(&asker(client.subnet, client.around), &mut chosen);
         self.scope = self.scope.max(scope);
-        let head = record_head(owner, set.rtype, set.ttl);
-        let mut data = chosen.iter().filter_map(|at| set.data.get(usize::from(*at)));
-        data.try_for_each(|data| self.record(head, data.wire()))
+        Some(chosen)
     }
 
     #[inline]

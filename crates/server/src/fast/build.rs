@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use dns::{Name, PackedZone, RecordSet, Rtype};
+use dns::{Name, PackedNode, PackedZone, Rdata, RecordSet, Rtype};
 
+use super::TREES;
 use super::hash::HashKey;
 use super::index::{Content, Flags, Index, Slot};
+use crate::steering::Sources;
 use crate::zones::{Node, Zone};
 
 /// Compiles what a zone has; `None` where it cannot be packed.
@@ -15,16 +17,15 @@ pub(crate) fn compile(zone: &Zone) -> Option<Index> {
     Some(Index::new(content, zone, &entries))
 }
 
-/// Packs the zone's own names; those that are steered stay as they are.
+/// Packs the zone's own names.
 fn content(zone: &Zone) -> Option<Content> {
-    let named = zone.nodes().iter().filter(|(_, node)| has_data(zone, node));
-    let (steered, plain): (Vec<_>, Vec<_>) = named.partition(|(_, node)| !node.steering.is_empty());
-    let own = match plain.is_empty() {
+    let mut sources = Sources::default();
+    let named: Vec<_> = zone.nodes().iter().filter(|(_, node)| has_data(zone, node)).collect();
+    let own = match named.is_empty() {
         true => None,
-        false => Some(packed(zone, &plain)?),
+        false => Some(packed(zone, &named, &mut sources)?),
     };
-    let steered = steered.into_iter().map(|(name, node)| (name.clone(), Arc::clone(node))).collect();
-    Some(Content { base: zone.base().cloned(), own, steered })
+    Some(Content { base: zone.base().cloned(), own, sources })
 }
 
 /// Whether a name has anything that makes it exist.
@@ -32,10 +33,30 @@ pub(super) fn has_data(zone: &Zone, node: &Node) -> bool {
     node.sets.iter().any(|set| zone.counts(set.rtype))
 }
 
-fn packed(zone: &Zone, nodes: &[(&Name, &Arc<Node>)]) -> Option<PackedZone> {
+fn packed(zone: &Zone, nodes: &[(&Name, &Arc<Node>)], sources: &mut Sources) -> Option<PackedZone> {
     let of = |name: &Name, set: &RecordSet| RecordSet { name: name.clone(), ..set.clone() };
     let sets = nodes.iter().flat_map(|(name, node)| node.sets.iter().map(move |set| of(name, set)));
-    PackedZone::from_sets(zone.origin().clone(), sets.chain(zone.soa().cloned())).ok()
+    let trees = nodes.iter().filter_map(|(name, node)| trees(name, node, sources));
+    PackedZone::from_sets(zone.origin().clone(), sets.chain(trees).chain(zone.soa().cloned())).ok()
+}
+
+/// How the steered sets of a name are chosen from, to be packed beside them.
+fn trees(name: &Name, node: &Node, sources: &mut Sources) -> Option<RecordSet> {
+    let mut tree = |set: &RecordSet| {
+        let (steering, compiled) = (set.steering.as_ref()?, node.steering(set.rtype)?);
+        let tree = compiled.packed(steering, sources);
+        Rdata::from_wire(TREES, &[&set.rtype.0.to_be_bytes()[..], &tree].concat()).ok()
+    };
+    let trees: Vec<Rdata> = node.sets.iter().filter_map(|set| tree(set)).collect();
+    is_packed(node, trees.len()).then(|| RecordSet::new(name.clone(), TREES, 0, trees))
+}
+
+/// Whether a steered name can be answered from what is packed: each tree is there, and leads to the
+/// data by its positions.
+fn is_packed(node: &Node, trees: usize) -> bool {
+    let in_order = |set: &RecordSet| set.data.is_sorted_by(|one, next| one < next);
+    let takes_part = |set: &RecordSet| set.rtype != TREES && in_order(set);
+    trees > 0 && trees == node.steering.len() && node.sets.iter().all(takes_part)
 }
 
 /// A name to put into the table: its key below the origin, and where its records are.
@@ -69,19 +90,25 @@ fn entries(zone: &Zone, content: &Content) -> Option<Vec<(u64, Slot)>> {
 fn own<'a>(zone: &'a Zone, content: &'a Content) -> impl Iterator<Item = Option<Found<'a>>> {
     let origin = zone.origin().key();
     let mut packed = content.own.iter().flat_map(|own| own.placed_nodes());
-    let mut steered = 0..;
     zone.nodes().iter().map(move |(name, node)| {
         let key = name.key().strip_prefix(origin)?;
         let flags = flags(key, node.sets.iter().map(|set| set.rtype));
         Some(if !has_data(zone, node) {
             Found { key, flags: Flags::EMPTY, place: u32::MAX }
-        } else if !node.steering.is_empty() {
-            Found { key, flags: flags | Flags::STEERED, place: steered.next()? }
         } else {
-            let (place, _) = packed.find(|(_, node)| node.key_below_origin() == key)?;
-            Found { key, flags: flags | Flags::OWN, place }
+            let (place, packed) = packed.find(|(_, node)| node.key_below_origin() == key)?;
+            Found { key, flags: flags | Flags::OWN | steered(node, &packed), place }
         })
     })
+}
+
+/// A steered name is answered from what is packed, or else from what the zone has.
+fn steered(node: &Node, packed: &PackedNode<'_>) -> Flags {
+    match (node.steering.is_empty(), packed.sets().last().map(|set| set.rtype)) {
+        (true, _) => Flags::default(),
+        (false, Some(TREES)) if node.sets.iter().all(|set| set.rtype != TREES) => Flags::STEERED,
+        (false, _) => Flags::CHANGED,
+    }
 }
 
 fn flags(key: &[u8], rtypes: impl Iterator<Item = Rtype>) -> Flags {
@@ -134,7 +161,7 @@ impl Walk {
         }
         while let Some(length) = key[from..].iter().position(|octet| *octet == 0) {
             let end = from + length + 1;
-            let between = (flags.0 & (Flags::OWN | Flags::STEERED).0) | Flags::EMPTY.0;
+            let between = (flags.0 & Flags::OWN.0) | Flags::EMPTY.0;
             let flags = if end == key.len() { flags } else { Flags(between) };
             self.step(&key[from..end - 1], end, flags, place);
             from = end;

@@ -11,6 +11,7 @@ use super::hash::same_folded;
 use super::index::{Flags, Index, Slot};
 use super::origins::Located;
 use super::question::Labels;
+use crate::steering::Sources;
 use crate::zones::Node;
 
 /// The longest key that a name can have, each of its octets escaped.
@@ -23,6 +24,8 @@ const WILDCARD: &[u8] = b"*\0\0\0\0\0\0\0\0";
 pub(super) enum Found<'a> {
     /// Records in packed form, its own or its wildcard's.
     Packed(PackedNode<'a>),
+    /// Packed records of which some are steered, and what they are chosen by.
+    Steered(PackedNode<'a>, &'a Sources),
     /// Records as the zone has them.
     Listed(&'a Node),
     /// Nothing; it exists because of names below it.
@@ -66,7 +69,7 @@ impl<'a> Wanted<'a, '_> {
             return Some(Found::Empty);
         }
         if flags.has(Flags::STEERED) {
-            return index.steered.get(slot.place() as usize).map(|(_, node)| Found::Listed(node));
+            return index.node(slot).map(|node| Found::Steered(node, &index.sources));
         }
         index.node(slot).map(Found::Packed)
     }

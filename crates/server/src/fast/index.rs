@@ -15,7 +15,8 @@ use dns::{Name, PackedNode, PackedZone, RecordSet, Rtype};
 
 use super::SMALL;
 use super::hash::HashKey;
-use crate::zones::{Node, Zone};
+use crate::steering::Sources;
+use crate::zones::Zone;
 
 /// Marks may fill a table up to this share of its slots, in eighths.
 const FULL: usize = 6;
@@ -43,7 +44,7 @@ impl Flags {
     pub(super) const EMPTY: Flags = Flags(32);
     /// Its records are among the zone's own, not the zone file's.
     pub(super) const OWN: Flags = Flags(64);
-    /// Its records are steered.
+    /// Some of its records are steered; the trees are packed beside them.
     pub(super) const STEERED: Flags = Flags(128);
 
     #[inline]
@@ -84,6 +85,11 @@ impl Slot {
     }
 
     #[inline]
+    pub(super) fn is_steered(self) -> bool {
+        self.flags().has(Flags::STEERED)
+    }
+
+    #[inline]
     fn is_for(self, hash: u64) -> bool {
         self.0 >> TAG_SHIFT == tag(hash)
     }
@@ -100,7 +106,7 @@ fn tag(hash: u64) -> u64 {
 pub(super) struct Content {
     pub(super) base: Option<Arc<PackedZone>>,
     pub(super) own: Option<PackedZone>,
-    pub(super) steered: Box<[(Name, Arc<Node>)]>,
+    pub(super) sources: Sources,
 }
 
 /// The table of one zone.
@@ -110,8 +116,8 @@ pub(crate) struct Index {
     pub(super) base: Option<Arc<PackedZone>>,
     /// The zone's own names, packed.
     pub(super) own: Option<PackedZone>,
-    /// The zone's own names that have a steered set.
-    pub(super) steered: Box<[(Name, Arc<Node>)]>,
+    /// What steered sets are chosen by.
+    pub(super) sources: Sources,
     /// Whether the zone is signed here, so that what another signer left does not count.
     signed: bool,
     /// How many octets the origin's key has.
@@ -133,7 +139,7 @@ impl Index {
         let mut index = Index {
             base: content.base,
             own: content.own,
-            steered: content.steered,
+            sources: content.sources,
             signed: zone.signing().is_some(),
             origin_length: zone.origin().key().len(),
             origin_labels: zone.origin().labels().count(),
@@ -247,10 +253,6 @@ impl Index {
     /// without data the key of one below it.
     #[inline]
     pub(super) fn key(&self, slot: Slot) -> Option<&[u8]> {
-        if slot.flags().has(Flags::STEERED) {
-            let (name, _) = self.steered.get(slot.place() as usize)?;
-            return name.key().get(self.origin_length..);
-        }
         self.node(slot).map(|node| node.key_below_origin())
     }
 

@@ -1,10 +1,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use std::sync::Arc;
 
-use dns::{Name, PackedZone, Rdata, RecordSet, Rtype};
+use dns::{Member, Name, PackedZone, ProbeId, Rdata, RecordSet, Rtype, Steering};
 use rstest::rstest;
 
 use super::*;
+use crate::steering::{GeoSource, Health, State};
 use crate::{Rcode, ZoneUpdate, Zones, respond};
 
 fn origin() -> Name {
@@ -92,4 +93,47 @@ fn a_table_is_worn_by_a_cut_by_many_changes_and_by_another_zone_file() {
     }
     assert_eq!(zones.compile(0).len(), 1);
     assert_eq!(both(&zones, "many1999.e.").1, Rcode::NoError);
+}
+
+/// Three addresses in this order, of which the first that is alive is the answer.
+fn failover(addresses: [[u8; 4]; 3]) -> RecordSet {
+    let group = |data: u16| Steering::All(vec![Member { data, probe: Some(ProbeId(u64::from(data))) }]);
+    let data = addresses.map(|address| Rdata::a(address.into())).to_vec();
+    let set = RecordSet::new("www.e.".parse().unwrap(), Rtype::A, 60, data.clone());
+    let steering = Some(Arc::new(Steering::Failover((0..3).map(group).collect())));
+    RecordSet { data: data.into(), steering, ..set }
+}
+
+const FIRST: [u8; 4] = [192, 0, 2, 1];
+const SECOND: [u8; 4] = [192, 0, 2, 2];
+const THIRD: [u8; 4] = [192, 0, 2, 3];
+
+#[rstest]
+#[case::packed([FIRST, SECOND, THIRD], None)]
+#[case::not_in_order([THIRD, FIRST, SECOND], None)]
+#[case::beside_the_type_of_trees([FIRST, SECOND, THIRD], Some("TYPE65535"))]
+#[case::beside_another_type([FIRST, SECOND, THIRD], Some("TYPE65534"))]
+fn a_steered_name_is_answered_by_how_its_targets_fare_now(
+    #[case] addresses: [[u8; 4]; 3],
+    #[case] beside: Option<&str>,
+) {
+    let health = Health::new();
+    (0..3).for_each(|probe| health.set(ProbeId(probe), State::Up));
+    let mut zones = Zones::steered_by(GeoSource::built_in(), health.clone());
+    let soa = set("e.", Rtype::SOA, "ns admin 1 2 3 4 5");
+    zones.apply(ZoneUpdate::PutZone { origin: origin(), soa, base: None });
+    let other = beside.map(|rtype| set("www.e.", rtype.parse().unwrap(), "\\# 3 000100"));
+    let sets = [failover(addresses)].into_iter().chain(other).collect();
+    zones.apply(ZoneUpdate::PutNode { origin: origin(), name: "www.e.".parse().unwrap(), sets });
+    zones.compile(usize::MAX);
+    let around = Circumstances::plain(Sight { zones: Some(&zones), synced: true });
+    let (mut fast, mut slow, query) = (Vec::new(), Vec::new(), query("www.e."));
+    for right in addresses {
+        respond_fast(&query, around, &mut fast).unwrap();
+        respond(&query, around, &mut slow).unwrap();
+        assert_eq!(fast, slow);
+        assert!(fast.ends_with(&right), "{fast:?}");
+        let at = addresses.iter().position(|one| *one == right).unwrap() as u64;
+        health.set(ProbeId(at), State::Down);
+    }
 }

@@ -5,51 +5,21 @@
 //! forgiving than the one before, and the first that finds anything is the answer.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use dns::{Location, Member, ProbeId, RecordSet, Rtype, Steering};
+use dns::{Member, RecordSet, Rtype, Steering};
 
-use super::geo::{Places, Table};
 use super::sticky::{self, is_before, lateness, mix};
-use super::{Asker, Candidate, Chosen, Decision, GeoSource, Health, Slot, State};
+use super::tree::{Branch, Choice, Compiler, Names, Node, Rule, Sources, member};
+use super::{Asker, Candidate, Chosen, Decision, GeoSource, Health, State};
 
 /// A steering tree that answers without allocation and without a lock.
 #[derive(Debug)]
 pub struct Compiled {
-    root: Node,
-    /// Every probe of the set, once.
-    slots: Box<[Slot]>,
+    tree: Box<[u8]>,
+    sources: Sources,
+    names: Names,
     geo: GeoSource,
-}
-
-#[derive(Debug)]
-pub(super) enum Node {
-    /// Members, in the order of the data.
-    Leaf(Box<[(u16, Option<Slot>)]>),
-    Branch(Rule, Box<[Choice]>),
-}
-
-/// How a branch is taken.
-#[derive(Debug)]
-pub(super) enum Rule {
-    /// By a fresh draw; the number makes draws of different nodes independent.
-    Draw(u64),
-    Sticky,
-    /// The first in the order that is right for where the client is.
-    Geo(Arc<Table>),
-    Closest(Arc<Table>),
-    First,
-}
-
-#[derive(Debug)]
-pub(super) struct Choice {
-    name: Option<Arc<str>>,
-    /// What a sticky choice knows it by.
-    key: u64,
-    /// 0 is drained; where nothing is weighed it is 1.
-    weight: u32,
-    node: Node,
+    health: Health,
 }
 
 /// What counts as alive.
@@ -70,26 +40,24 @@ const ROUNDS: [Round; 4] = [
 ];
 
 /// Who is told how a choice was made. Nobody is while queries are answered.
-pub(super) trait Witness {
-    fn decided(&mut self, decision: impl FnOnce() -> Decision);
+trait Witness {
+    fn nothing_found(&mut self, _: Round) {}
+    fn taken(&mut self, _: &Sight<'_>, _: &Branch<'_>, _: usize, _: &Asker) {}
 }
 
-impl Witness for () {
-    fn decided(&mut self, _: impl FnOnce() -> Decision) {}
-}
-
-impl Witness for Vec<Decision> {
-    fn decided(&mut self, decision: impl FnOnce() -> Decision) {
-        self.push(decision());
-    }
-}
+impl Witness for () {}
 
 impl Compiled {
     /// Compiles a tree; its leaves are positions in a set's data.
     pub fn new(steering: &Steering, geo: &GeoSource, health: &Health) -> Compiled {
-        let mut compiler = Compiler { geo, health, slots: BTreeMap::new(), draws: 0 };
-        let root = compiler.node(steering);
-        Compiled { root, slots: compiler.slots.into_values().collect(), geo: geo.clone() }
+        let mut sources = Sources::default();
+        let (tree, names) = Compiler::new(geo, health, &mut sources).tree(steering);
+        Compiled { tree: tree.into(), sources, names, geo: geo.clone(), health: health.clone() }
+    }
+
+    /// The octets of the same tree for [`choose`], with numbers in `sources`.
+    pub(crate) fn packed(&self, steering: &Steering, sources: &mut Sources) -> Vec<u8> {
+        Compiler::new(&self.geo, &self.health, sources).tree(steering).0
     }
 
     /// Compiles the steering of a set. One that leads nowhere or beyond the data is none: the whole
@@ -104,27 +72,14 @@ impl Compiled {
     /// Fills `chosen` with positions in the set's data, never with none, and gives how many bits of
     /// the address it looked at; 0 is none.
     pub fn choose(&self, asker: &Asker, chosen: &mut Chosen) -> u8 {
-        self.decide(asker, chosen, &mut ())
+        choose(&self.tree, &self.sources, asker, chosen)
     }
 
     /// Chooses, and tells how.
     pub fn explain(&self, asker: &Asker, chosen: &mut Chosen) -> (u8, Vec<Decision>) {
-        let mut decisions = Vec::new();
-        let bits = self.decide(asker, chosen, &mut decisions);
-        (bits, decisions)
-    }
-
-    fn decide(&self, asker: &Asker, chosen: &mut Chosen, witness: &mut impl Witness) -> u8 {
-        let mut bits = 0;
-        for round in ROUNDS {
-            chosen.clear();
-            bits = bits.max(self.sight(round).descend(asker, chosen, witness));
-            if !chosen.is_empty() {
-                break;
-            }
-            witness.decided(|| Decision::NothingFound { drained: round.drained, probes: round.probes });
-        }
-        bits
+        let mut telling = Telling { compiled: self, decisions: Vec::new(), way: Vec::new() };
+        let bits = decide(&self.tree, &self.sources, asker, chosen, &mut telling);
+        (bits, telling.decisions)
     }
 
     /// What to give to those who cannot be steered: of places the default, of weights all above 0, of
@@ -132,17 +87,39 @@ impl Compiled {
     fn choose_present(&self, chosen: &mut Chosen) {
         for round in ROUNDS {
             chosen.clear();
-            self.sight(round).flatten(&self.root, chosen);
+            Sight::new(&self.tree, &self.sources, round).flatten(&self.tree, chosen);
             if !chosen.is_empty() {
                 break;
             }
         }
         chosen.sort();
     }
+}
 
-    fn sight(&self, round: Round) -> Sight<'_> {
-        Sight { compiled: self, round, seen: Cell::new(None) }
+/// Chooses from a tree that was packed; see [`Compiled::choose`].
+#[inline]
+pub(crate) fn choose(tree: &[u8], sources: &Sources, asker: &Asker, chosen: &mut Chosen) -> u8 {
+    decide(tree, sources, asker, chosen, &mut ())
+}
+
+#[inline]
+fn decide(
+    tree: &[u8],
+    sources: &Sources,
+    asker: &Asker,
+    chosen: &mut Chosen,
+    witness: &mut impl Witness,
+) -> u8 {
+    let mut bits = 0;
+    for round in ROUNDS {
+        chosen.clear();
+        bits = bits.max(Sight::new(tree, sources, round).descend(asker, chosen, witness));
+        if !chosen.is_empty() {
+            break;
+        }
+        witness.nothing_found(round);
     }
+    bits
 }
 
 /// The present answer of a steered set, as a set without steering: for transfers and exports.
@@ -163,141 +140,203 @@ pub(crate) fn reduced(set: &RecordSet, chosen: &mut Chosen, draw: u64) -> Record
 
 /// A tree as one round sees it.
 struct Sight<'a> {
-    compiled: &'a Compiled,
+    tree: &'a [u8],
+    sources: &'a Sources,
     round: Round,
     /// Whether any target of the set has been seen up, once that was needed.
     seen: Cell<Option<bool>>,
 }
 
-impl Sight<'_> {
+impl<'a> Sight<'a> {
+    #[inline]
+    fn new(tree: &'a [u8], sources: &'a Sources, round: Round) -> Sight<'a> {
+        Sight { tree, sources, round, seen: Cell::new(None) }
+    }
+
+    #[inline]
     fn descend(&self, asker: &Asker, chosen: &mut Chosen, witness: &mut impl Witness) -> u8 {
-        let (mut node, mut bits) = (&self.compiled.root, 0);
+        let (mut node, mut bits) = (self.tree, 0);
         loop {
-            let (rule, choices) = match node {
-                Node::Leaf(members) => {
+            let branch = match Node::read(node) {
+                Some(Node::Branch(branch)) => branch,
+                Some(Node::Leaf(members)) => {
                     self.collect(members, chosen);
                     return bits;
                 }
-                Node::Branch(rule, choices) => (rule, choices),
+                None => return bits,
             };
-            let (at, looked_at) = self.take(rule, choices, asker);
+            let (taken, looked_at) = self.take(&branch, asker);
             bits = bits.max(looked_at);
-            let Some((at, choice)) = at.and_then(|at| Some((at, choices.get(at)?))) else { return bits };
-            if matches!(rule, Rule::Geo(_) | Rule::Closest(_)) {
-                witness.decided(|| self.place(asker));
-            }
-            witness.decided(|| self.decision(rule, choices, at, asker));
-            node = &choice.node;
+            let Some((at, choice)) = taken else { return bits };
+            witness.taken(self, &branch, at, asker);
+            node = choice.node;
         }
     }
 
     /// Takes the branch that is right for a client among those that are alive.
-    fn take(&self, rule: &Rule, choices: &[Choice], asker: &Asker) -> (Option<usize>, u8) {
-        let mut eligible = (0..choices.len()).filter(|at| self.is_eligible(&choices[*at]));
-        match rule {
-            Rule::First => (eligible.next(), 0),
-            Rule::Draw(node) => (self.draw(choices, mix(asker.draw ^ node)), 0),
-            Rule::Sticky => {
-                let (client, bits) = sticky::client(asker);
-                let timed = eligible.map(|at| {
-                    let choice = &choices[at];
-                    (at, (lateness(client, choice.key), choice.weight.max(1)))
-                });
-                let first = timed.reduce(|one, other| if is_before(other.1, one.1) { other } else { one });
-                (first.map(|(at, _)| at), bits)
-            }
+    #[inline]
+    fn take(&self, branch: &Branch<'a>, asker: &Asker) -> (Option<(usize, Choice<'a>)>, u8) {
+        match branch.rule {
+            Rule::First => (self.eligible(branch).next(), 0),
+            Rule::Draw(node) => (self.draw(branch, mix(asker.draw ^ node)), 0),
+            Rule::Sticky => self.stick(branch, asker),
             Rule::Geo(table) | Rule::Closest(table) => {
+                let Some(table) = self.sources.table(table) else { return (None, 0) };
                 let (order, bits) = table.find(asker.address);
                 let mut order = order.iter().map(|at| usize::from(*at));
                 // Of an address that is known in part no more than that part was looked at.
-                (order.find(|at| choices.get(*at).is_some_and(|one| self.is_eligible(one))), bits)
+                (order.find_map(|at| self.if_eligible(branch, at)), bits)
             }
         }
     }
 
-    fn draw(&self, choices: &[Choice], drawn: u64) -> Option<usize> {
-        let eligible = || choices.iter().enumerate().filter(|(_, choice)| self.is_eligible(choice));
-        let weight = |choice: &Choice| u64::from(choice.weight.max(1));
-        let total: u64 = eligible().map(|(_, choice)| weight(choice)).sum();
+    #[inline]
+    fn eligible(&self, branch: &Branch<'a>) -> impl Iterator<Item = (usize, Choice<'a>)> {
+        branch.choices().enumerate().filter(|(_, choice)| self.is_eligible(choice))
+    }
+
+    #[inline]
+    fn if_eligible(&self, branch: &Branch<'a>, at: usize) -> Option<(usize, Choice<'a>)> {
+        branch.choices().nth(at).filter(|choice| self.is_eligible(choice)).map(|choice| (at, choice))
+    }
+
+    #[inline]
+    fn draw(&self, branch: &Branch<'a>, drawn: u64) -> Option<(usize, Choice<'a>)> {
+        let weight = |choice: &Choice<'_>| u64::from(choice.weight.max(1));
+        let total: u64 = self.eligible(branch).map(|(_, choice)| weight(&choice)).sum();
         let mut left = ((u128::from(drawn) * u128::from(total)) >> 64) as u64;
         let mut last = None;
-        for (at, choice) in eligible() {
-            if left < weight(choice) {
-                return Some(at);
+        for (at, choice) in self.eligible(branch) {
+            if left < weight(&choice) {
+                return Some((at, choice));
             }
-            left -= weight(choice);
-            last = Some(at);
+            left -= weight(&choice);
+            last = Some((at, choice));
         }
         // A probe may have reported since the weights were added up.
         last
     }
 
-    fn is_eligible(&self, choice: &Choice) -> bool {
-        (choice.weight > 0 || self.round.drained) && self.is_live(&choice.node)
+    fn stick(&self, branch: &Branch<'a>, asker: &Asker) -> (Option<(usize, Choice<'a>)>, u8) {
+        let (client, bits) = sticky::client(asker);
+        let timed =
+            self.eligible(branch).map(|one| (one, (lateness(client, one.1.key), one.1.weight.max(1))));
+        let first = timed.reduce(|one, other| if is_before(other.1, one.1) { other } else { one });
+        (first.map(|(one, _)| one), bits)
     }
 
-    fn is_live(&self, node: &Node) -> bool {
-        match node {
-            Node::Leaf(members) => members.iter().any(|(_, slot)| self.is_up(slot.as_ref())),
-            Node::Branch(_, choices) => choices.iter().any(|choice| self.is_eligible(choice)),
+    #[inline]
+    fn is_eligible(&self, choice: &Choice<'_>) -> bool {
+        (choice.weight > 0 || self.round.drained) && self.is_live(choice.node)
+    }
+
+    #[inline]
+    fn is_live(&self, node: &[u8]) -> bool {
+        match Node::read(node) {
+            Some(Node::Leaf(members)) => members.iter().any(|one| self.is_up(member(one).1)),
+            Some(Node::Branch(branch)) => self.has_eligible(&branch),
+            None => false,
         }
     }
 
-    fn is_up(&self, slot: Option<&Slot>) -> bool {
-        let Some(slot) = slot.filter(|_| self.round.probes) else { return true };
-        match slot.state() {
+    /// Apart, so that the common case of a leaf calls nothing.
+    fn has_eligible(&self, branch: &Branch<'_>) -> bool {
+        branch.choices().any(|choice| self.is_eligible(&choice))
+    }
+
+    #[inline]
+    fn is_up(&self, probe: Option<u32>) -> bool {
+        let Some(probe) = probe.filter(|_| self.round.probes) else { return true };
+        match self.state(probe) {
             State::Up => true,
             State::Down => false,
             State::Unknown => !self.any_seen(),
         }
     }
 
+    #[inline]
+    fn state(&self, probe: u32) -> State {
+        self.sources.slot(probe).map(|slot| slot.state()).unwrap_or_default()
+    }
+
     fn any_seen(&self) -> bool {
-        let look = || self.compiled.slots.iter().any(|slot| slot.state() != State::Unknown);
-        let seen = self.seen.get().unwrap_or_else(look);
+        let seen = self.seen.get().unwrap_or_else(|| self.is_seen(self.tree));
         self.seen.set(Some(seen));
         seen
     }
 
-    fn collect(&self, members: &[(u16, Option<Slot>)], chosen: &mut Chosen) {
-        let up = members.iter().filter(|(_, slot)| self.is_up(slot.as_ref()));
-        up.for_each(|(data, _)| chosen.push(*data));
-    }
-
-    fn flatten(&self, node: &Node, chosen: &mut Chosen) {
-        let (rule, choices) = match node {
-            Node::Leaf(members) => return self.collect(members, chosen),
-            Node::Branch(rule, choices) => (rule, choices),
-        };
-        let mut eligible = choices.iter().filter(|choice| self.is_eligible(choice));
-        match rule {
-            Rule::Draw(_) | Rule::Sticky | Rule::Closest(_) => {
-                eligible.for_each(|choice| self.flatten(&choice.node, chosen));
-            }
-            Rule::First => {
-                eligible.next().into_iter().for_each(|choice| self.flatten(&choice.node, chosen));
-            }
-            Rule::Geo(_) => {
-                let default = choices.last().filter(|choice| self.is_eligible(choice));
-                let taken = default.or_else(|| eligible.next());
-                taken.into_iter().for_each(|choice| self.flatten(&choice.node, chosen));
-            }
+    /// Whether any target below a node has been seen up.
+    fn is_seen(&self, node: &[u8]) -> bool {
+        let known = |probe| self.state(probe) != State::Unknown;
+        match Node::read(node) {
+            Some(Node::Leaf(members)) => members.iter().any(|one| member(one).1.is_some_and(known)),
+            Some(Node::Branch(branch)) => branch.choices().any(|choice| self.is_seen(choice.node)),
+            None => false,
         }
     }
 
-    fn place(&self, asker: &Asker) -> Decision {
-        let (place, origin) = self.compiled.geo.place(asker.address);
-        Decision::Client { address: asker.address, place, origin }
+    #[inline]
+    fn collect(&self, members: &[[u8; 6]], chosen: &mut Chosen) {
+        let up = members.iter().map(member).filter(|(_, probe)| self.is_up(*probe));
+        up.for_each(|(data, _)| chosen.push(data));
     }
 
-    fn decision(&self, rule: &Rule, choices: &[Choice], at: usize, asker: &Asker) -> Decision {
-        let candidate = |at: usize, choice: &Choice| Candidate {
-            name: label(rule, at, choice),
-            weight: choice.weight,
-            live: self.is_live(&choice.node),
+    fn flatten(&self, node: &[u8], chosen: &mut Chosen) {
+        let branch = match Node::read(node) {
+            Some(Node::Leaf(members)) => return self.collect(members, chosen),
+            Some(Node::Branch(branch)) => branch,
+            None => return,
         };
-        let candidates = choices.iter().enumerate().map(|(at, choice)| candidate(at, choice)).collect();
-        match rule {
+        let mut eligible = branch.choices().filter(|choice| self.is_eligible(choice));
+        match branch.rule {
+            Rule::Draw(_) | Rule::Sticky | Rule::Closest(_) => {
+                eligible.for_each(|choice| self.flatten(choice.node, chosen));
+            }
+            Rule::First => {
+                eligible.next().into_iter().for_each(|choice| self.flatten(choice.node, chosen));
+            }
+            Rule::Geo(_) => {
+                let default = branch.choices().last().filter(|choice| self.is_eligible(choice));
+                let taken = default.or_else(|| eligible.next());
+                taken.into_iter().for_each(|choice| self.flatten(choice.node, chosen));
+            }
+        }
+    }
+}
+
+/// Puts down how a choice is made.
+struct Telling<'a> {
+    compiled: &'a Compiled,
+    decisions: Vec<Decision>,
+    /// The way from the root.
+    way: Vec<usize>,
+}
+
+impl Witness for Telling<'_> {
+    fn nothing_found(&mut self, round: Round) {
+        self.way.clear();
+        self.decisions.push(Decision::NothingFound { drained: round.drained, probes: round.probes });
+    }
+
+    fn taken(&mut self, sight: &Sight<'_>, branch: &Branch<'_>, at: usize, asker: &Asker) {
+        if matches!(branch.rule, Rule::Geo(_) | Rule::Closest(_)) {
+            let (place, origin) = self.compiled.geo.place(asker.address);
+            self.decisions.push(Decision::Client { address: asker.address, place, origin });
+        }
+        self.decisions.push(self.decision(sight, branch, at, asker));
+        self.way.push(at);
+    }
+}
+
+impl Telling<'_> {
+    fn decision(&self, sight: &Sight<'_>, branch: &Branch<'_>, at: usize, asker: &Asker) -> Decision {
+        let candidate = |at: usize, choice: Choice<'_>| Candidate {
+            name: self.label(branch.rule, at),
+            weight: choice.weight,
+            live: sight.is_live(choice.node),
+        };
+        let candidates = branch.choices().enumerate().map(|(at, choice)| candidate(at, choice)).collect();
+        match branch.rule {
             Rule::Draw(_) => Decision::Drawn { candidates, taken: at },
             Rule::Sticky => {
                 let network = crate::Network::new(asker.address, sticky::client(asker).1);
@@ -308,81 +347,20 @@ impl Sight<'_> {
             Rule::First => Decision::Failover { candidates, taken: at },
         }
     }
-}
 
-/// What to call a choice.
-fn label(rule: &Rule, at: usize, choice: &Choice) -> String {
-    let name = choice.name.as_deref();
-    let place = match rule {
-        Rule::Geo(table) => Some(table.label(at)),
-        _ => None,
-    };
-    match (name, place, rule) {
-        (Some(name), Some(place), _) => format!("{name} for {place}"),
-        (Some(name), None, _) => name.to_owned(),
-        (None, Some(place), _) => place,
-        (None, None, Rule::First) => format!("group {}", at + 1),
-        (None, None, _) => format!("choice {}", at + 1),
-    }
-}
-
-struct Compiler<'a> {
-    geo: &'a GeoSource,
-    health: &'a Health,
-    slots: BTreeMap<ProbeId, Slot>,
-    draws: u64,
-}
-
-impl Compiler<'_> {
-    fn node(&mut self, steering: &Steering) -> Node {
-        match steering {
-            Steering::All(members) => self.leaf(members),
-            Steering::Weighted { sticky, choices } => {
-                let rule = if *sticky { Rule::Sticky } else { self.draw_rule() };
-                let choices = choices.iter().enumerate();
-                Node::Branch(rule, choices.map(|(at, (weight, one))| self.choice(at, *weight, one)).collect())
-            }
-            Steering::Geo { choices, default } => {
-                let places = choices.iter().map(|(geo, _)| *geo).collect();
-                let rule = Rule::Geo(self.geo.table(Places::Geo(places)));
-                self.branch(rule, choices.iter().map(|(_, one)| one).chain([&**default]))
-            }
-            Steering::Failover(groups) => self.branch(Rule::First, groups.iter()),
-            Steering::Closest(choices) => {
-                let places: Vec<Location> = choices.iter().map(|(location, _)| *location).collect();
-                let rule = Rule::Closest(self.geo.table(Places::Closest(places)));
-                self.branch(rule, choices.iter().map(|(_, one)| one))
-            }
-            Steering::Named(_, one) => self.node(one),
-        }
-    }
-
-    fn draw_rule(&mut self) -> Rule {
-        self.draws += 1;
-        Rule::Draw(mix(self.draws))
-    }
-
-    fn branch<'a>(&mut self, rule: Rule, choices: impl Iterator<Item = &'a Steering>) -> Node {
-        Node::Branch(rule, choices.enumerate().map(|(at, one)| self.choice(at, 1, one)).collect())
-    }
-
-    fn choice(&mut self, at: usize, weight: u32, steering: &Steering) -> Choice {
-        let name = match steering {
-            Steering::Named(name, _) => Some(name.clone()),
+    /// What to call a choice of the branch that was come to.
+    fn label(&self, rule: Rule, at: usize) -> String {
+        let name = self.compiled.names.get(&[&self.way[..], &[at]].concat());
+        let place = match rule {
+            Rule::Geo(table) => self.compiled.sources.table(table).map(|table| table.label(at)),
             _ => None,
         };
-        let key = name.as_deref().map_or(at as u64, sticky::name_key);
-        Choice { name, key, weight, node: self.node(steering) }
-    }
-
-    fn leaf(&mut self, members: &[Member]) -> Node {
-        let mut members: Vec<(u16, Option<Slot>)> =
-            members.iter().map(|member| (member.data, member.probe.map(|probe| self.slot(probe)))).collect();
-        members.sort_by_key(|(data, _)| *data);
-        Node::Leaf(members.into())
-    }
-
-    fn slot(&mut self, probe: ProbeId) -> Slot {
-        self.slots.entry(probe).or_insert_with(|| self.health.slot(probe)).clone()
+        match (name, place, rule) {
+            (Some(name), Some(place), _) => format!("{name} for {place}"),
+            (Some(name), None, _) => name.as_ref().to_owned(),
+            (None, Some(place), _) => place,
+            (None, None, Rule::First) => format!("group {}", at + 1),
+            (None, None, _) => format!("choice {}", at + 1),
+        }
     }
 }

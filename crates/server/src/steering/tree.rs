@@ -1,0 +1,240 @@
+//! A steering tree as a run of octets, so that a choice reads few cache lines.
+//!
+//! ```text
+//! leaf    0, members: position in the data, number of the probe
+//! branch  rule, its number, choices: weight, length, what is in it
+//! choice  a node; before it, where the choice is sticky, what it is known by
+//! ```
+//!
+//! What a node is in says how long it is. Probes and tables of places are numbers in [`Sources`], which
+//! several trees can share.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dns::{Location, Member, ProbeId, Steering};
+
+use super::geo::{Places, Table};
+use super::sticky::{self, mix};
+use super::{GeoSource, Health, Slot};
+
+const LEAF: u8 = 0;
+const DRAW: u8 = 1;
+const STICKY: u8 = 2;
+const GEO: u8 = 3;
+const CLOSEST: u8 = 4;
+const FIRST: u8 = 5;
+/// The number of a member that no probe watches.
+const UNWATCHED: u32 = u32::MAX;
+
+/// What the numbers in trees stand for.
+#[derive(Debug, Default)]
+pub(crate) struct Sources {
+    tables: Vec<Arc<Table>>,
+    slots: Vec<Slot>,
+    probes: BTreeMap<ProbeId, u32>,
+}
+
+impl Sources {
+    #[inline]
+    pub(super) fn table(&self, number: u64) -> Option<&Table> {
+        self.tables.get(number as usize).map(|table| &**table)
+    }
+
+    #[inline]
+    pub(super) fn slot(&self, number: u32) -> Option<&Slot> {
+        self.slots.get(number as usize)
+    }
+
+    fn add_table(&mut self, table: Arc<Table>) -> u64 {
+        let known = self.tables.iter().position(|known| Arc::ptr_eq(known, &table));
+        let number = known.unwrap_or_else(|| {
+            self.tables.push(table);
+            self.tables.len() - 1
+        });
+        number as u64
+    }
+
+    fn add_probe(&mut self, probe: ProbeId, health: &Health) -> u32 {
+        *self.probes.entry(probe).or_insert_with(|| {
+            self.slots.push(health.slot(probe));
+            self.slots.len() as u32 - 1
+        })
+    }
+}
+
+/// A node of a tree.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Node<'a> {
+    /// Members, in the order of the data.
+    Leaf(&'a [[u8; 6]]),
+    Branch(Branch<'a>),
+}
+
+/// A node with choices.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Branch<'a> {
+    pub(super) rule: Rule,
+    choices: &'a [u8],
+}
+
+/// How a branch is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// By a fresh draw; the number makes draws of different nodes independent.
+    Draw(u64),
+    Sticky,
+    /// The first in the order that is right for where the client is, by the table with this number.
+    Geo(u64),
+    Closest(u64),
+    First,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Choice<'a> {
+    /// 0 is drained; where nothing is weighed it is 1.
+    pub(super) weight: u32,
+    /// What a sticky choice knows it by.
+    pub(super) key: u64,
+    pub(super) node: &'a [u8],
+}
+
+impl<'a> Node<'a> {
+    /// Reads what [`Compiler`] wrote.
+    #[inline]
+    pub(super) fn read(octets: &'a [u8]) -> Option<Node<'a>> {
+        let (kind, rest) = octets.split_first()?;
+        if *kind == LEAF {
+            return Some(Node::Leaf(rest.as_chunks().0));
+        }
+        let (number, choices) = rest.split_first_chunk()?;
+        let number = u64::from_le_bytes(*number);
+        let rule = match *kind {
+            DRAW => Rule::Draw(number),
+            STICKY => Rule::Sticky,
+            GEO => Rule::Geo(number),
+            CLOSEST => Rule::Closest(number),
+            FIRST => Rule::First,
+            _ => return None,
+        };
+        Some(Node::Branch(Branch { rule, choices }))
+    }
+}
+
+impl<'a> Branch<'a> {
+    #[inline]
+    pub(super) fn choices(&self) -> impl Iterator<Item = Choice<'a>> + use<'a> {
+        let (mut octets, sticky) = (self.choices, self.rule == Rule::Sticky);
+        std::iter::from_fn(move || {
+            let ([w0, w1, w2, w3, l0, l1, l2, l3], rest) = octets.split_first_chunk()?;
+            let weight = u32::from_le_bytes([*w0, *w1, *w2, *w3]);
+            let (node, after) = rest.split_at_checked(u32::from_le_bytes([*l0, *l1, *l2, *l3]) as usize)?;
+            octets = after;
+            if !sticky {
+                return Some(Choice { weight, key: 0, node });
+            }
+            let (key, node) = node.split_first_chunk()?;
+            Some(Choice { weight, key: u64::from_le_bytes(*key), node })
+        })
+    }
+}
+
+/// A member's position in the data, and the number of its probe where it has one.
+#[inline]
+pub(super) fn member([d0, d1, p0, p1, p2, p3]: &[u8; 6]) -> (u16, Option<u32>) {
+    let probe = u32::from_le_bytes([*p0, *p1, *p2, *p3]);
+    (u16::from_le_bytes([*d0, *d1]), (probe != UNWATCHED).then_some(probe))
+}
+
+/// The names of choices by the way to them from the root.
+pub(super) type Names = BTreeMap<Vec<usize>, Arc<str>>;
+
+/// Writes a tree.
+pub(super) struct Compiler<'a> {
+    geo: &'a GeoSource,
+    health: &'a Health,
+    sources: &'a mut Sources,
+    octets: Vec<u8>,
+    names: Names,
+    /// The way from the root.
+    way: Vec<usize>,
+    draws: u64,
+}
+
+impl<'a> Compiler<'a> {
+    pub(super) fn new(geo: &'a GeoSource, health: &'a Health, sources: &'a mut Sources) -> Compiler<'a> {
+        let (octets, names, way) = (Vec::new(), Names::new(), Vec::new());
+        Compiler { geo, health, sources, octets, names, way, draws: 0 }
+    }
+
+    /// The octets of a tree, and what its choices are called.
+    pub(super) fn tree(mut self, steering: &Steering) -> (Vec<u8>, Names) {
+        self.node(steering);
+        (self.octets, self.names)
+    }
+
+    fn node(&mut self, steering: &Steering) {
+        match steering {
+            Steering::All(members) => self.leaf(members),
+            Steering::Weighted { sticky: true, choices } => {
+                self.branch(STICKY, 0, choices.iter().map(|(weight, one)| (*weight, one)));
+            }
+            Steering::Weighted { sticky: false, choices } => {
+                self.draws += 1;
+                self.branch(DRAW, mix(self.draws), choices.iter().map(|(weight, one)| (*weight, one)));
+            }
+            Steering::Geo { choices, default } => {
+                let places = choices.iter().map(|(geo, _)| *geo).collect();
+                let table = self.sources.add_table(self.geo.table(Places::Geo(places)));
+                let choices = choices.iter().map(|(_, one)| one).chain([&**default]);
+                self.branch(GEO, table, choices.map(|one| (1, one)));
+            }
+            Steering::Failover(groups) => self.branch(FIRST, 0, groups.iter().map(|one| (1, one))),
+            Steering::Closest(choices) => {
+                let places: Vec<Location> = choices.iter().map(|(location, _)| *location).collect();
+                let table = self.sources.add_table(self.geo.table(Places::Closest(places)));
+                self.branch(CLOSEST, table, choices.iter().map(|(_, one)| (1, one)));
+            }
+            Steering::Named(_, one) => self.node(one),
+        }
+    }
+
+    fn branch<'s>(&mut self, rule: u8, number: u64, choices: impl Iterator<Item = (u32, &'s Steering)>) {
+        self.octets.push(rule);
+        self.octets.extend(number.to_le_bytes());
+        for (at, (weight, one)) in choices.enumerate() {
+            self.way.push(at);
+            self.octets.extend(weight.to_le_bytes());
+            self.choice(rule == STICKY, at, one);
+            self.way.pop();
+        }
+    }
+
+    fn choice(&mut self, sticky: bool, at: usize, steering: &Steering) {
+        let length_at = self.octets.len();
+        self.octets.extend([0; 4]);
+        let start = self.octets.len();
+        let mut key = at as u64;
+        if let Steering::Named(name, _) = steering {
+            self.names.insert(self.way.clone(), name.clone());
+            key = sticky::name_key(name);
+        }
+        if sticky {
+            self.octets.extend(key.to_le_bytes());
+        }
+        self.node(steering);
+        let length = (self.octets.len() - start) as u32;
+        self.octets[length_at..start].copy_from_slice(&length.to_le_bytes());
+    }
+
+    fn leaf(&mut self, members: &[Member]) {
+        let mut members = members.to_vec();
+        members.sort_by_key(|member| member.data);
+        self.octets.push(LEAF);
+        for Member { data, probe } in members {
+            let probe = probe.map_or(UNWATCHED, |probe| self.sources.add_probe(probe, self.health));
+            self.octets.extend(data.to_le_bytes());
+            self.octets.extend(probe.to_le_bytes());
+        }
+    }
+}
