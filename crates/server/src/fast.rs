@@ -16,6 +16,7 @@ mod find;
 mod hash;
 mod index;
 mod origins;
+mod pick;
 mod question;
 mod signed;
 mod soa;

@@ -3,19 +3,18 @@
 //! Whatever does not fit the client's size is left to the slow path, which decides what gives way;
 //! so are sets whose targets' addresses are added, and chains of more than one alias.
 
-use dns::{PackedNode, PackedSet, RecordSet, Rtype};
+use dns::Rtype;
 
-use super::TREES;
 use super::find::{Found, Wanted};
 use super::origins::{Located, Origins};
+use super::pick::{Pick, Set};
 use super::question::{HEADER, Labels, Question};
 use super::signed::Written;
 use crate::answer::edns::{CLIENT_SUBNET, COOKIE, ClientSubnet, Edns};
 use crate::answer::options::{OPT_LENGTH, OPTION_HEAD, checked};
 use crate::answer::{SMALLEST_SIZE, UDP_SIZE, asker};
 use crate::dnssec::{Denial, Signing, is_made_by_signing};
-use crate::steering::{Asker, Chosen, Compiled, Sources, choose};
-use crate::zones::Node;
+use crate::steering::{Asker, Chosen, choose};
 use crate::{CLIENT_COOKIE, Circumstances, CookieState, Rcode, Reply, ResponseKind, SERVER_COOKIE};
 
 const QR_AND_AA: u8 = 0x84;
@@ -199,89 +198,6 @@ impl<'m> Options<'m> {
         options.length += edns.subnet.map_or(0, |subnet| OPTION_HEAD + subnet.octets.len());
         options
     }
-}
-
-/// A set in either form.
-#[derive(Clone, Copy)]
-enum Set<'a> {
-    Packed(PackedSet<'a>),
-    /// With its tree.
-    Steered(PackedSet<'a>, &'a [u8], &'a Sources),
-    Listed(&'a RecordSet, Option<&'a Compiled>),
-}
-
-/// What a name has for a type.
-enum Pick<'a> {
-    Set(Set<'a>),
-    /// It has a CNAME instead.
-    Alias(Set<'a>),
-    Nothing,
-}
-
-impl<'a> Pick<'a> {
-    #[inline]
-    fn new(found: Found<'a>, rtype: Rtype) -> Pick<'a> {
-        match found {
-            Found::Packed(node) => Pick::packed(&node, rtype),
-            Found::Steered(node, sources) => Pick::steered(&node, sources, rtype),
-            Found::Listed(node) => Pick::listed(node, rtype),
-            Found::Empty | Found::Missing => Pick::Nothing,
-        }
-    }
-
-    #[inline]
-    fn packed(node: &PackedNode<'a>, rtype: Rtype) -> Pick<'a> {
-        let mut alias = None;
-        for set in node.sets() {
-            match set.rtype {
-                found if found == rtype => return Pick::Set(Set::Packed(set)),
-                Rtype::CNAME => alias = Some(set),
-                _ => {}
-            }
-        }
-        alias.map_or(Pick::Nothing, |alias| Pick::Alias(Set::Packed(alias)))
-    }
-
-    /// The trees are the last of the sets.
-    #[inline]
-    fn steered(node: &PackedNode<'a>, sources: &'a Sources, rtype: Rtype) -> Pick<'a> {
-        let (mut asked, mut alias, mut trees) = (None, None, None);
-        for set in node.sets() {
-            match set.rtype {
-                TREES => trees = Some(set),
-                found if found == rtype => asked = Some(set),
-                Rtype::CNAME => alias = Some(set),
-                _ => {}
-            }
-        }
-        let with_tree = |set: PackedSet<'a>| match trees.and_then(|trees| tree_of(trees, set.rtype)) {
-            Some(tree) => Set::Steered(set, tree, sources),
-            None => Set::Packed(set),
-        };
-        match (asked, alias) {
-            (Some(set), _) => Pick::Set(with_tree(set)),
-            (None, Some(alias)) => Pick::Alias(with_tree(alias)),
-            (None, None) => Pick::Nothing,
-        }
-    }
-
-    #[inline]
-    fn listed(node: &'a Node, rtype: Rtype) -> Pick<'a> {
-        let of = |rtype| {
-            let set = node.sets.iter().find(|set| set.rtype == rtype)?;
-            Some(Set::Listed(set, node.steering(rtype).map(|compiled| &**compiled)))
-        };
-        match of(rtype) {
-            Some(set) => Pick::Set(set),
-            None => of(Rtype::CNAME).map_or(Pick::Nothing, Pick::Alias),
-        }
-    }
-}
-
-/// How the set of a type is chosen from.
-#[inline]
-fn tree_of(trees: PackedSet<'_>, rtype: Rtype) -> Option<&[u8]> {
-    trees.data().find_map(|data| data.strip_prefix(&rtype.0.to_be_bytes()))
 }
 
 /// Whether an answer of this type has the addresses of its targets beside it.

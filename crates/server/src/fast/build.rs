@@ -42,12 +42,12 @@ fn packed(zone: &Zone, nodes: &[(&Name, &Arc<Node>)], sources: &mut Sources) -> 
 
 /// How the steered sets of a name are chosen from, to be packed beside them.
 fn trees(name: &Name, node: &Node, sources: &mut Sources) -> Option<RecordSet> {
-    let mut tree = |set: &RecordSet| {
+    let tree = |set: &RecordSet| {
         let (steering, compiled) = (set.steering.as_ref()?, node.steering(set.rtype)?);
         let tree = compiled.packed(steering, sources);
         Rdata::from_wire(TREES, &[&set.rtype.0.to_be_bytes()[..], &tree].concat()).ok()
     };
-    let trees: Vec<Rdata> = node.sets.iter().filter_map(|set| tree(set)).collect();
+    let trees: Vec<Rdata> = node.sets.iter().filter_map(tree).collect();
     is_packed(node, trees.len()).then(|| RecordSet::new(name.clone(), TREES, 0, trees))
 }
 
