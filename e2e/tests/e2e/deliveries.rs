@@ -91,10 +91,12 @@ fn put(powerdns: &PowerDns, name: &str, address: &str) -> Result<()> {
     let url = format!("{}/api/v1/servers/localhost/zones/example.com.", powerdns.url());
     let body = serde_json::json!({"rrsets": [{"name": format!("{name}."), "type": "A", "ttl": 60,
         "changetype": "REPLACE", "records": [{"content": address, "disabled": false}]}]});
-    let request =
-        ureq::patch(&url).header("X-API-Key", "test-key").header("Content-Type", "application/json");
-    request.send(body.to_string())?;
-    Ok(())
+    // While we write too, the database may be locked for a moment.
+    wait_for("PowerDNS to take a record", || {
+        let request =
+            ureq::patch(&url).header("X-API-Key", "test-key").header("Content-Type", "application/json");
+        Ok(request.send(body.to_string()).ok().map(drop))
+    })
 }
 
 /// The status of an object, as the plan's page shows it.

@@ -44,6 +44,10 @@ impl Planner {
         self.note_mixed(zone, name, is_mixed);
         self.keep_losses(zone, name, &mut node, losses, work);
         let state = &mut self.zones[zone as usize];
+        if *name == state.origin {
+            // Name servers that somebody claims are delivered, the same ones as the zone's default are not.
+            work.deliveries.insert((zone, name.clone()));
+        }
         if let Some(before) = state.settle(name, &mut node, sets) {
             if *name == state.origin || state.glue.contains(name) {
                 work.delegations.insert(zone);

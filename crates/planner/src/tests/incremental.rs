@@ -85,3 +85,12 @@ proptest! {
         check(&Setting::Server { classes }, &batches)?;
     }
 }
+
+#[test]
+fn a_claim_of_the_name_servers_that_a_zone_has_anyway_is_told() {
+    let step = |kind, which, shape, what| Step { cluster: 0, kind, which, shape, what };
+    let batches = [vec![step(72, 2, 133, 11), step(149, 2, 32, 163)], vec![step(183, 0, 137, 11)]];
+    for setting in [Setting::Folders, Setting::Operator, Setting::Server { classes: Vec::new() }] {
+        check(&setting, &batches).unwrap();
+    }
+}
