@@ -83,6 +83,26 @@ async fn a_body_that_is_too_large_is_halved_until_it_fits() {
 }
 
 #[tokio::test]
+async fn a_server_that_hangs_up_on_a_long_body_gets_halves() {
+    let provider = serve(|request| match request {
+        request if request.starts_with("GET") => answer("200 OK", ZONE),
+        request if request.len() > 100_000 => String::new(),
+        _ => answer("204 No Content", ""),
+    })
+    .await;
+    let facts = provider.api.facts(&name("example.org.")).await.unwrap();
+    let mut long = batch(100);
+    for change in &mut long.changes {
+        let text =
+            RecordSet::new(change.key.name.clone(), Rtype::TXT, 60, vec![Rdata::txt(&"x".repeat(4000))]);
+        *change = SetChange { key: SetKey::of(&text), before: None, after: Some(Entry::from(text)) };
+    }
+    let mut results = vec![Ok(()); 100];
+    provider.send(&long, &facts, &mut results).await;
+    assert_eq!(results, vec![Ok(()); 100]);
+}
+
+#[tokio::test]
 async fn a_url_or_key_that_cannot_be_is_refused_without_showing_it() {
     let settings = |url: &str, key: &str| Settings {
         url: url.to_owned(),

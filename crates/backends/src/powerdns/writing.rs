@@ -18,6 +18,9 @@ const SETS_A_NAME: usize = 64;
 /// So few names are read one by one, however small the zone.
 const FEW: usize = 16;
 
+/// A server reads this much before it can hang up on us for its length.
+const SENT_AT_ONCE: usize = 64 << 10;
+
 /// What a write of ours has proved is not asked for again so soon.
 const JUST_NOW: Duration = Duration::from_millis(100);
 
@@ -72,11 +75,13 @@ impl Powerdns {
         let mut serial = facts.counts().then_some(facts.serial);
         let mut left: Vec<&[Group]> = request::pieces(&groups).into_iter().rev().collect();
         while let Some(piece) = left.pop() {
-            match self.api.patch(&batch.zone, request::body(piece)).await {
+            let body = request::body(piece);
+            let length = body.len();
+            match self.api.patch(&batch.zone, body).await {
                 Ok(after) => {
                     serial = serial.zip(after).and_then(|(before, after)| next_serial(before, after))
                 }
-                Err(Failure::Refused(_) | Failure::TooLarge) if piece.len() > 1 => {
+                Err(failure) if piece.len() > 1 && may_be_too_much(&failure, length) => {
                     let (first, second) = piece.split_at(piece.len() / 2);
                     left.extend([second, first]);
                 }
@@ -133,6 +138,16 @@ impl Powerdns {
         let mut done = batch.changes.iter().zip(results).filter(|(_, result)| result.is_ok()).peekable();
         memory.untold |= done.peek().is_some();
         memory.unordered |= done.any(|(change, _)| facts.dnssec || bares_or_covers(&batch.zone, change));
+    }
+}
+
+/// Whether less at once may fare better. A server that gets more than it takes may hang up while we still send,
+/// and its answer goes down with the connection.
+fn may_be_too_much(failure: &Failure, length: usize) -> bool {
+    match failure {
+        Failure::Refused(_) | Failure::TooLarge => true,
+        Failure::Unreachable => length > SENT_AT_ONCE,
+        _ => false,
     }
 }
 
