@@ -364,5 +364,7 @@ impl Troubles {
 
 /// Lower-case hexadecimal digits.
 pub(crate) fn hex(octets: &[u8]) -> String {
-    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = |octet: &u8| [DIGITS[usize::from(octet >> 4)], DIGITS[usize::from(octet & 15)]];
+    octets.iter().flat_map(digits).map(char::from).collect()
 }

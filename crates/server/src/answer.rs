@@ -28,6 +28,7 @@ mod reply;
 use edns::ClientSubnet;
 pub use lookup::{Answer, ExtendedError, Step, lookup};
 use message::Message;
+pub(crate) use message::compressible;
 use options::Offer;
 use query::{Query, Question};
 pub use reply::{CookieState, Reply};

@@ -22,6 +22,7 @@ mod listen;
 mod network;
 mod rate_limit;
 mod rcode;
+mod reader;
 pub mod steering;
 pub mod transfer;
 mod views;

@@ -227,7 +227,7 @@ impl Service {
 }
 
 /// The time in seconds since 1970.
-fn seconds() -> u32 {
+pub(crate) fn seconds() -> u32 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs() as u32)
 }
 

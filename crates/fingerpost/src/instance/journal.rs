@@ -12,6 +12,8 @@ use planner::{Delta, ViewInfo};
 use serde::{Deserialize, Serialize};
 use server::{ViewTable, Zone, ZoneUpdate, Zones};
 
+use crate::state::hex;
+
 /// What is to be kept: the names that moved, and what is served with all of that.
 #[derive(Clone, Debug, Default)]
 pub struct Moved {
@@ -188,12 +190,6 @@ pub fn from_value(value: serde_json::Value) -> Option<Vec<Entry>> {
 
 fn sound(entries: Vec<Entry>) -> Option<Vec<Entry>> {
     entries.iter().all(Entry::is_sound).then_some(entries)
-}
-
-fn hex(octets: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits = |octet: &u8| [DIGITS[usize::from(octet >> 4)], DIGITS[usize::from(octet & 15)]];
-    octets.iter().flat_map(digits).map(char::from).collect()
 }
 
 fn octets(digits: &str) -> Option<Vec<u8>> {

@@ -142,15 +142,9 @@ impl<'a> Message<'a> {
         if asked == Some(CLASS_CHAOS) { CLASS_CHAOS } else { CLASS_IN }
     }
 
-    /// Writes record data. Only the names in the types of RFC 1035 are compressed: a reader need
-    /// not know others well enough to expand them (RFC 3597 section 4).
+    /// Writes record data, its names compressed where they may be.
     fn data(&mut self, rtype: Rtype, data: &[u8]) {
-        let (before, names) = match rtype {
-            Rtype::NS | Rtype::CNAME | Rtype::PTR => (0, 1),
-            Rtype::MX => (2, 1),
-            Rtype::SOA => (0, 2),
-            _ => (0, 0),
-        };
+        let (before, names) = compressible(rtype);
         let (plain, mut rest) = data.split_at(before.min(data.len()));
         self.out.extend_from_slice(plain);
         for _ in 0..names {
@@ -191,6 +185,18 @@ impl<'a> Message<'a> {
         let questions = u16::from(self.query.question.is_some());
         push(&mut header, &[questions, counts[0], counts[1], counts[2] + u16::from(opt)]);
         self.out[..HEADER].copy_from_slice(&header);
+    }
+}
+
+/// How many octets of record data stand before its names that may be compressed, and how many names:
+/// those in the types of RFC 1035, because a reader need not know others well enough to expand them
+/// (RFC 3597 section 4).
+pub(crate) fn compressible(rtype: Rtype) -> (usize, usize) {
+    match rtype {
+        Rtype::NS | Rtype::CNAME | Rtype::PTR => (0, 1),
+        Rtype::MX => (2, 1),
+        Rtype::SOA => (0, 2),
+        _ => (0, 0),
     }
 }
 

@@ -1,9 +1,11 @@
 //! Reading a query: header, question and OPT, with the reason why it cannot be answered.
 
-use dns::{Name, Rtype};
+use dns::Rtype;
 
 use super::edns::Edns;
 use crate::Rcode;
+use crate::reader::Reader;
+pub(crate) use crate::reader::{Malformed, Question};
 
 pub(super) const HEADER: usize = 12;
 pub(super) const CLASS_IN: u16 = 1;
@@ -25,19 +27,6 @@ pub(super) struct Query<'a> {
     /// Why it is not answered from a zone.
     pub(super) problem: Option<Rcode>,
 }
-
-/// What is asked.
-#[derive(Debug)]
-pub(super) struct Question<'a> {
-    pub(super) name: Name,
-    pub(super) rtype: Rtype,
-    pub(super) class: u16,
-    /// The question as it came, for the echo, the case of its letters kept.
-    pub(super) octets: &'a [u8],
-}
-
-/// A message that ends too early or says what it must not.
-pub(crate) struct Malformed;
 
 impl<'a> Query<'a> {
     /// `None` for what must not be answered.
@@ -92,63 +81,5 @@ impl<'a> Query<'a> {
         let edns = Edns { size: record.class, version, dnssec_ok, compact_ok, ..Edns::default() };
         // A client whose options cannot be read is told so in an OPT record too.
         self.edns.insert(edns).read_options(record.data)
-    }
-}
-
-struct Record<'a> {
-    at_root: bool,
-    rtype: Rtype,
-    class: u16,
-    ttl: [u8; 4],
-    data: &'a [u8],
-}
-
-struct Reader<'a> {
-    octets: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
-        let taken = self.octets.get(self.at..self.at + length).ok_or(Malformed)?;
-        self.at += length;
-        Ok(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
-        self.take(N)?.try_into().map_err(|_| Malformed)
-    }
-
-    fn u16(&mut self) -> Result<u16, Malformed> {
-        self.array().map(u16::from_be_bytes)
-    }
-
-    fn question(&mut self) -> Result<Question<'a>, Malformed> {
-        let start = self.at;
-        // Nothing stands before the question that a pointer could lead to.
-        let (name, length) = Name::from_wire(&self.octets[start..]).map_err(|_| Malformed)?;
-        self.at += length;
-        let (rtype, class) = (Rtype(self.u16()?), self.u16()?);
-        Ok(Question { name, rtype, class, octets: &self.octets[start..self.at] })
-    }
-
-    fn record(&mut self) -> Result<Record<'a>, Malformed> {
-        let at_root = self.skip_name()?;
-        let (rtype, class, ttl, length) = (Rtype(self.u16()?), self.u16()?, self.array()?, self.u16()?);
-        let data = self.take(usize::from(length))?;
-        Ok(Record { at_root, rtype, class, ttl, data })
-    }
-
-    /// Passes a name, which may end in a pointer; says whether it is the root in one octet.
-    fn skip_name(&mut self) -> Result<bool, Malformed> {
-        let start = self.at;
-        loop {
-            match self.array()? {
-                [0] => return Ok(self.at == start + 1),
-                [length @ 1..=63] => self.take(usize::from(length))?,
-                [0xc0..=0xff] => return self.take(1).map(|_| false),
-                _ => return Err(Malformed),
-            };
-        }
     }
 }

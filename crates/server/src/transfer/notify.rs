@@ -3,7 +3,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use dns::{Name, RecordSet, Rtype};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -14,6 +14,7 @@ use super::page::Page;
 use super::request::Request;
 use super::tsig::{Signer, TsigKey};
 use super::{Archive, TransferEvent};
+use crate::listen::seconds;
 
 const OPCODE: u8 = 4;
 /// The opcode NOTIFY and the AA bit.
@@ -105,7 +106,7 @@ async fn attempt(
     let socket = UdpSocket::bind(SocketAddr::new(source(from, to), 0)).await?;
     socket.connect(to).await?;
     let id = random_id();
-    let (message, signer) = notice.message(id, seconds());
+    let (message, signer) = notice.message(id, u64::from(seconds()));
     socket.send(&message).await?;
     let end = Instant::now() + wait;
     let mut buffer = vec![0; usize::from(u16::MAX)];
@@ -119,7 +120,7 @@ async fn attempt(
                 return Ok(None);
             }
         };
-        if let Some(code) = notice.answered(&buffer[..length], id, signer.as_ref(), seconds()) {
+        if let Some(code) = notice.answered(&buffer[..length], id, signer.as_ref(), u64::from(seconds())) {
             return Ok(Some(code));
         }
     }
@@ -136,10 +137,6 @@ fn random_id() -> [u8; 2] {
     // The port is random too, so a system without randomness costs little.
     let _ = SystemRandom::new().fill(&mut id);
     id
-}
-
-fn seconds() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
 
 use dns::{RecordSet, Rtype};
 
+use crate::answer::compressible;
+
 const CLASS_IN: u16 = 1;
 const POINTER: u16 = 0xc000;
 const HEADER: usize = 12;
@@ -93,15 +95,9 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Writes record data. Only the names in the types of RFC 1035 are compressed (RFC 3597
-    /// section 4).
+    /// Writes record data, its names compressed where they may be.
     fn data(&mut self, rtype: Rtype, data: &[u8]) {
-        let (before, names) = match rtype {
-            Rtype::NS | Rtype::CNAME | Rtype::PTR => (0, 1),
-            Rtype::MX => (2, 1),
-            Rtype::SOA => (0, 2),
-            _ => (0, 0),
-        };
+        let (before, names) = compressible(rtype);
         let (plain, mut rest) = data.split_at(before.min(data.len()));
         self.out.extend_from_slice(plain);
         for _ in 0..names {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use dns::{Name, Rtype};
 
 use super::tsig::{Stamp, count_additional};
+use crate::reader::{Malformed, Question, Reader, Record};
 
 const HEADER: usize = 12;
 const QR: u8 = 0x80;
@@ -26,15 +27,6 @@ pub(super) struct Request<'a> {
     /// How large a datagram the client takes, where it says so.
     pub(super) size: Option<u16>,
     pub(super) signature: Option<Signature<'a>>,
-}
-
-#[derive(Debug)]
-pub(super) struct Question<'a> {
-    pub(super) name: Name,
-    pub(super) rtype: Rtype,
-    pub(super) class: u16,
-    /// As it came, for the echo.
-    pub(super) octets: &'a [u8],
 }
 
 /// The TSIG record of a message.
@@ -61,10 +53,6 @@ pub(super) enum Unreadable {
     /// Its signature is not where or what a signature is.
     Signature,
 }
-
-/// Something that ends too early or says what it must not.
-#[derive(Debug)]
-struct Malformed;
 
 impl From<Malformed> for Unreadable {
     fn from(_: Malformed) -> Unreadable {
@@ -99,8 +87,7 @@ impl<'a> Request<'a> {
     fn authority(&mut self, reader: &mut Reader<'a>) -> Result<(), Malformed> {
         let record = reader.record()?;
         if record.rtype == Rtype::SOA && self.serial.is_none() {
-            let mut data =
-                Reader { octets: self.octets.get(..record.end).ok_or(Malformed)?, at: record.data };
+            let mut data = within(self.octets, &record)?;
             data.skip_name()?;
             data.skip_name()?;
             self.serial = Some(u32::from_be_bytes(data.array()?));
@@ -167,10 +154,10 @@ pub(super) fn may_concern(octets: &[u8]) -> bool {
 }
 
 impl<'a> Signature<'a> {
-    fn read(octets: &'a [u8], start: usize, record: &Record) -> Result<Signature<'a>, Malformed> {
+    fn read(octets: &'a [u8], start: usize, record: &Record<'_>) -> Result<Signature<'a>, Malformed> {
         let name = expanded_name(octets, start)?;
-        let mut data = Reader { octets: octets.get(..record.end).ok_or(Malformed)?, at: record.data };
-        let algorithm = data.plain_name()?;
+        let mut data = within(octets, record)?;
+        let algorithm = data.plain_name()?.to_wire();
         let [a, b, c, d, e, f] = data.array()?;
         let time = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
         let (fudge, length) = (data.u16()?, data.u16()?);
@@ -198,72 +185,9 @@ impl<'a> Signature<'a> {
     }
 }
 
-struct Record {
-    rtype: Rtype,
-    class: u16,
-    /// Where the data starts and ends.
-    data: usize,
-    end: usize,
-}
-
-struct Reader<'a> {
-    octets: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
-        let taken = self.octets.get(self.at..self.at + length).ok_or(Malformed)?;
-        self.at += length;
-        Ok(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
-        self.take(N)?.try_into().map_err(|_| Malformed)
-    }
-
-    fn u16(&mut self) -> Result<u16, Malformed> {
-        self.array().map(u16::from_be_bytes)
-    }
-
-    fn question(&mut self) -> Result<Question<'a>, Malformed> {
-        let start = self.at;
-        let octets = self.octets.get(start..).ok_or(Malformed)?;
-        let (name, length) = Name::from_wire(octets).map_err(|_| Malformed)?;
-        self.at += length;
-        let (rtype, class) = (Rtype(self.u16()?), self.u16()?);
-        Ok(Question { name, rtype, class, octets: &self.octets[start..self.at] })
-    }
-
-    fn record(&mut self) -> Result<Record, Malformed> {
-        self.skip_name()?;
-        let (rtype, class) = (Rtype(self.u16()?), self.u16()?);
-        self.take(4)?;
-        let length = usize::from(self.u16()?);
-        let data = self.at;
-        self.take(length)?;
-        Ok(Record { rtype, class, data, end: self.at })
-    }
-
-    /// Passes a name, which may end in a pointer.
-    fn skip_name(&mut self) -> Result<(), Malformed> {
-        loop {
-            match self.array()? {
-                [0] => return Ok(()),
-                [length @ 1..=63] => self.take(usize::from(length))?,
-                [0xc0..=0xff] => return self.take(1).map(|_| ()),
-                _ => return Err(Malformed),
-            };
-        }
-    }
-
-    /// A name without pointers, in wire form and in lower case.
-    fn plain_name(&mut self) -> Result<Vec<u8>, Malformed> {
-        let octets = self.octets.get(self.at..).ok_or(Malformed)?;
-        let (name, length) = Name::from_wire(octets).map_err(|_| Malformed)?;
-        self.at += length;
-        Ok(name.to_wire())
-    }
+/// Reads a record's data, in whose names pointers may lead to what is before it.
+fn within<'a>(octets: &'a [u8], record: &Record<'_>) -> Result<Reader<'a>, Malformed> {
+    Ok(Reader { octets: octets.get(..record.end).ok_or(Malformed)?, at: record.end - record.data.len() })
 }
 
 /// The name at a place of a message, its pointers followed; they lead backwards only.
