@@ -1,6 +1,7 @@
 //! A zone file of a million addresses: starts, memory, cost per query, and changes.
 
 mod changes;
+mod planner;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -80,10 +81,11 @@ pub(crate) fn measure(rounds: usize) -> Result<String> {
         starts.push(timed("", &questions, || start(Work::Start(&text)))?);
     }
     Ok(format!(
-        "{}\n{}\n{}",
+        "{}\n{}\n{}\n{}",
         report(&starts),
         cost(&site, &questions, rounds)?,
-        changes::measure(&site, &text)?
+        changes::measure(&site, &text)?,
+        planner::measure(&text)?
     ))
 }
 
