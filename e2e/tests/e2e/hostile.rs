@@ -215,8 +215,28 @@ fn send(socket: &UdpSocket, server: SocketAddr, packets: &mut Packets, count: us
         let _ = socket.send_to(&packets.next(), server);
         while socket.recv_from(&mut buffer).is_ok() {}
         if number % 1000 == 0 {
+            catch_up(socket, server);
             let answered = eventually(|| answers(server));
             assert!(answered.is_ok(), "no answer after {number} packets and {:?}", start.elapsed());
         }
     }
+}
+
+/// Waits until the thread that this socket's packets go to has come to the last of them.
+fn catch_up(socket: &UdpSocket, server: SocketAddr) {
+    let (query, mut buffer) = (with_type(4711, 1), [0; 4096]);
+    socket.set_nonblocking(false).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    let caught_up = eventually(|| {
+        socket.send_to(&query, server).unwrap();
+        // What comes before it answers hostile packets.
+        while socket.recv_from(&mut buffer).is_ok() {
+            if buffer[..2] == query[..2] {
+                return true;
+            }
+        }
+        false
+    });
+    caught_up.expect("a query between hostile packets is answered");
+    socket.set_nonblocking(true).unwrap();
 }

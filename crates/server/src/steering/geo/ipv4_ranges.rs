@@ -14,8 +14,11 @@ use super::steps::Steps;
 pub(super) struct Ipv4Ranges {
     index: Index,
     ranges: Ranges,
-    /// For each block of one range the prefix of the largest network around it in that range.
+    /// For each block of one range the prefix of the largest network around it in that range, less one, in half
+    /// an octet.
     prefixes: Box<[u8]>,
+    /// Whether one range is all there is.
+    alike: bool,
 }
 
 /// The lower half of each range's start, then its value, in no more octets than values need.
@@ -45,8 +48,10 @@ impl Ipv4Ranges {
             block => steps.partition_point(|(start, _)| *start < block << BLOCK_BITS),
         };
         let index: Vec<u32> = (0..=BLOCKS).map(|block| before(block) as u32).collect();
-        let prefixes = (0..BLOCKS).map(|block| widest(&steps, block << BLOCK_BITS)).collect();
-        Ipv4Ranges { index: Index::new(&index), ranges: Ranges::new(&steps), prefixes }
+        let half = |block: u32| widest(&steps, block << BLOCK_BITS).clamp(1, BLOCK_BITS as u8) - 1;
+        let prefixes = (0..BLOCKS).step_by(2).map(|even| half(even) | half(even + 1) << 4).collect();
+        let alike = steps.len() == 1;
+        Ipv4Ranges { index: Index::new(&index), ranges: Ranges::new(&steps), prefixes, alike }
     }
 
     /// The value at an address, and the prefix of the largest network around it that has it alike.
@@ -58,7 +63,15 @@ impl Ipv4Ranges {
             Ranges::Short(ranges) => find_in(ranges, within, address as u16),
             Ranges::Long(ranges) => find_in(ranges, within, address as u16),
         };
-        (value, prefix.unwrap_or_else(|| self.prefixes[block]))
+        (value, prefix.unwrap_or_else(|| self.around(block)))
+    }
+
+    /// The prefix of the largest network around a block of one range.
+    #[inline]
+    fn around(&self, block: usize) -> u8 {
+        let halves = self.prefixes[block / 2];
+        let half = if block % 2 == 0 { halves & 0xf } else { halves >> 4 };
+        if self.alike { 0 } else { half + 1 }
     }
 
     /// What a lookup reads first, for whoever wants it to be at hand by then.
