@@ -70,7 +70,7 @@ impl Ipv4Ranges {
     #[inline]
     fn around(&self, block: usize) -> u8 {
         let halves = self.prefixes[block / 2];
-        let half = if block % 2 == 0 { halves & 0xf } else { halves >> 4 };
+        let half = if block.is_multiple_of(2) { halves & 0xf } else { halves >> 4 };
         if self.alike { 0 } else { half + 1 }
     }
 
