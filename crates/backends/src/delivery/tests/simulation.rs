@@ -366,12 +366,14 @@ fn run(seed: u64, reading: Reading) {
 fn run_all(reading: Reading, usual: &str) {
     let given = std::env::var("FINGERPOST_SEEDS").unwrap_or_else(|_| usual.to_owned());
     let (from, to) = given.split_once("..").unwrap();
-    for seed in from.parse().unwrap()..to.parse().unwrap() {
+    let seeds: std::ops::Range<u64> = from.parse().unwrap()..to.parse().unwrap();
+    for seed in seeds.clone() {
         if let Err(error) = std::panic::catch_unwind(|| run(seed, reading)) {
             eprintln!("seed {seed}");
             std::panic::resume_unwind(error);
         }
     }
+    println!("counted: {} histories, {reading:?} read", seeds.count());
 }
 
 #[test]
