@@ -109,6 +109,11 @@ impl Signings {
         self.known().take((vault.to_owned(), zone.clone()), found.map(|keys| (keys, None)))
     }
 
+    /// The keys of a zone in a vault as they were last had.
+    pub fn keys(&self, vault: &str, zone: &Name) -> Option<ZoneKeys> {
+        self.known().zones.get(&(vault.to_owned(), zone.clone())).map(|signed| signed.keys.clone())
+    }
+
     /// For each signed zone a number that is another whenever its signatures are: with every step of
     /// its keys, and every week, because a secondary's signatures end.
     pub fn numbers(&self, now: u64) -> BTreeMap<Name, u64> {
