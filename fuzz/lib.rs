@@ -30,6 +30,7 @@ pub static ZONES: LazyLock<Zones> = LazyLock::new(|| {
     let mut zones = Zones::new();
     let (origin, soa) = (zone.origin().clone(), zone.soa());
     zones.apply(ZoneUpdate::PutZone { origin, soa, base: Some(Arc::new(zone)) });
+    zones.compile(usize::MAX);
     zones
 });
 

@@ -1,10 +1,11 @@
-//! Any octets as a query: the reply is well-formed, fits and is the same when asked again.
+//! Any octets as a query: the reply is well-formed, fits, and is the same when asked again and on the
+//! fast path.
 
 #![no_main]
 
 use fuzz::{CLIENT, IDENTITY, NOW, ZONES, check_response, deserves_a_reply};
 use libfuzzer_sys::fuzz_target;
-use server::{Circumstances, Sight, Transport, respond, respond_limited};
+use server::{Circumstances, Sight, Transport, respond, respond_fast, respond_limited};
 
 fuzz_target!(|octets: &[u8]| {
     for (transport, synced) in [(Transport::Udp, true), (Transport::Tcp, true), (Transport::Udp, false)] {
@@ -24,6 +25,11 @@ fuzz_target!(|octets: &[u8]| {
         }
         respond(octets, around, &mut again);
         assert_eq!(response, again, "chance decided");
+        if transport == Transport::Udp
+            && let Some(fast) = respond_fast(octets, around, &mut again)
+        {
+            assert_eq!((Some(fast), &again), (reply, &response), "the fast path says something else");
+        }
         if let Some(reply) = respond_limited(octets, around, &mut response) {
             assert!(response.len() <= octets.len(), "a limited reply is longer than its query");
             check_response(octets, reply, &response, true);

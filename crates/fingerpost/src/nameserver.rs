@@ -214,8 +214,8 @@ impl Nameserver {
     /// Looks for other keys; says whether there are any.
     async fn hear_keys(&mut self) -> bool {
         let Some(vaults) = self.vaults.clone() else { return false };
-        let views = self.instance.planner().views();
-        self.keys.look(&self.instance, &vaults, &views).await
+        let signers = self.instance.planner().signers().to_vec();
+        self.keys.look(&self.instance, &vaults, &signers).await
     }
 
     /// In a cluster no slot is kept for a class: those without `listen` share `--dns`.

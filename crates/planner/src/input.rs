@@ -69,9 +69,10 @@ pub enum Change {
     Leading(bool),
     /// Today, as `YYYYMMDD`: what serials start with.
     Today(u32),
-    /// A number that is another whenever the signatures of a zone are. Where a class signs the zone, it
-    /// counts as content: secondaries follow the serial, and their signatures end.
-    Signed(Name, u64),
+    /// A number that is another whenever the signatures of a zone by the keys of a vault are. Where a
+    /// class signs the zone with these, it counts as content: secondaries follow the serial, and their
+    /// signatures end.
+    Signed(String, Name, u64),
 }
 
 /// An origin's serial and the hash of the content that carries it.

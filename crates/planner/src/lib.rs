@@ -59,4 +59,4 @@ pub use planner::Planner;
 pub use query::ZoneInfo;
 pub use rank::Rank;
 pub use setting::Setting;
-pub use views::ViewInfo;
+pub use views::{Signer, ViewInfo};

@@ -294,9 +294,9 @@ impl Planner {
             }
             // The date is read when a hash moves, so midnight re-runs nothing.
             Change::Today(today) => self.snapshot.today = today,
-            Change::Signed(origin, number) => {
+            Change::Signed(vault, origin, number) => {
                 work.zones.extend(self.zone_numbers.get(&origin));
-                self.snapshot.signed.insert(origin, number);
+                self.snapshot.signed.entry(origin).or_default().insert(vault, number);
             }
         }
     }

@@ -85,8 +85,8 @@ pub(crate) struct Snapshot {
     targets: BTreeMap<ClusterId, FxHashMap<Box<str>, Result<Target, NameError>>>,
     pub(crate) files: BTreeMap<(ClusterId, Arc<str>), FileEntry>,
     pub(crate) serials: BTreeMap<Name, SavedSerial>,
-    /// What tells the signatures of zones apart.
-    pub(crate) signed: BTreeMap<Name, u64>,
+    /// What tells the signatures of zones apart, by the vault of their keys.
+    pub(crate) signed: BTreeMap<Name, BTreeMap<String, u64>>,
     pub(crate) today: u32,
     /// Objects that are there and of which no valid version is known.
     pub(crate) unknown: BTreeSet<ObjectKey>,

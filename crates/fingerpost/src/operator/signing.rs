@@ -11,7 +11,7 @@ use std::time::Duration;
 use api::dnsclass::Dnssec;
 use dns::Name;
 use jiff::Timestamp;
-use planner::{Planner, ViewInfo};
+use planner::Planner;
 use ring::rand::SystemRandom;
 use server::Zone;
 use server::dnssec::{Timing, ZoneKeys};
@@ -85,18 +85,13 @@ fn now() -> u64 {
 fn wanted(planner: &Planner) -> BTreeMap<String, Vault> {
     let mut vaults = BTreeMap::<String, Vault>::new();
     let zones = planner.zones();
-    for view in planner.views() {
-        let Some(spec) = &view.dnssec else { continue };
-        let vault = vaults.entry(keys::vault(&view.name, spec)).or_default();
-        vault.spec = spec.clone();
-        let seen = zones.iter().filter(|zone| zone.soa.is_some() && sees(&view, &zone.scope));
+    for signer in planner.signers() {
+        let vault = vaults.entry(signer.vault.clone()).or_default();
+        vault.spec = signer.spec.clone();
+        let seen = zones.iter().filter(|zone| zone.soa.is_some() && zone.scope.covers(&signer.place));
         vault.zones.extend(seen.map(|zone| zone.origin.clone()));
     }
     vaults
-}
-
-fn sees(view: &ViewInfo, scope: &planner::Scope) -> bool {
-    view.place.as_ref().is_some_and(|place| scope.covers(place))
 }
 
 /// Hears of the keys in one vault; returns what is wrong with it.
