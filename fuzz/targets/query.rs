@@ -3,13 +3,16 @@
 
 #![no_main]
 
-use fuzz::{CLIENT, IDENTITY, NOW, ZONES, check_response, deserves_a_reply};
+use fuzz::{CLIENT, IDENTITY, NOW, SIGNED, ZONES, check_response, deserves_a_reply};
 use libfuzzer_sys::fuzz_target;
 use server::{Circumstances, Sight, Transport, respond, respond_fast, respond_limited};
 
 fuzz_target!(|octets: &[u8]| {
-    for (transport, synced) in [(Transport::Udp, true), (Transport::Tcp, true), (Transport::Udp, false)] {
-        let sight = Sight { zones: Some(&ZONES), synced };
+    let udp = Transport::Udp;
+    let worlds =
+        [(&ZONES, udp, true), (&SIGNED, udp, true), (&ZONES, Transport::Tcp, true), (&ZONES, udp, false)];
+    for (zones, transport, synced) in worlds {
+        let sight = Sight { zones: Some(zones), synced };
         let around = Circumstances {
             transport,
             client: CLIENT,

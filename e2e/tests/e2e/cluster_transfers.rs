@@ -190,6 +190,17 @@ fn a_signed_zone_is_the_same_from_every_replica_and_verifies_at_a_secondary() ->
     Ok(())
 }
 
+fn has(server: SocketAddr, address: &str) -> bool {
+    dig(server, "www.example.org A").is_ok_and(|told| told.data("A") == [address])
+}
+
+/// Tells a secondary of a change, from the address that it knows as its primary.
+fn notify(service: &Service, secondary: &Secondary) -> Result<()> {
+    let from = service.address().ip();
+    let key = format!("hmac-sha256:transfer:{TRANSFER_SECRET}");
+    dig(secondary.dns(), &format!("-b {from} -y {key} +opcode=notify example.org SOA")).map(drop)
+}
+
 /// A secondary behind a Service asks whichever replica it meets. ECDSA draws a number for each signature, so
 /// under one serial their signatures are others, and a step of one replica is not one from the content of
 /// the other.
@@ -200,9 +211,6 @@ fn a_secondary_that_meets_another_replica_each_time_serves_what_validates() -> R
     grant(&world, &format!("{{dns: {{readSecrets: [transfer]}}, dnssec: {{keysSecrets: [{vault}]}}}}"))?;
     let dnssec = json!({"algorithm": "ECDSAP256SHA256", "denial": "NSEC", "keysSecretRef": {"name": vault}});
     apply(&world, &[vec![secret(), edge(&[], Some(dnssec))], content()].concat())?;
-    // Nobody tells them, so they have to ask often.
-    let often = json!({"spec": {"refresh": 2, "retry": 2}});
-    world.api().merge(&kubizone("zones", "dns", "example-org"), &often)?;
     let _operator = world.operator(&[])?;
     let servers = [world.dns("one", &FLAGS)?, world.dns("two", &FLAGS)?];
     becomes("a signed transfer", &servers, &[], || {
@@ -222,7 +230,13 @@ fn a_secondary_that_meets_another_replica_each_time_serves_what_validates() -> R
         service.lead_to(server.dns());
         let address = format!("192.0.2.{}", 100 + turn);
         apply(&world, &[record("example-org", "www", &address)])?;
-        follows(&world, &servers, &secondaries, ("www.example.org", &address))?;
+        follows(&world, &servers, &[], ("www.example.org", &address))?;
+        becomes("the secondaries to follow", &servers, &secondaries, || {
+            // They listen to their primary alone, which is the Service.
+            secondaries.iter().try_for_each(|secondary| notify(&service, secondary))?;
+            let lags = secondaries.iter().find(|secondary| !has(secondary.dns(), &address));
+            lags.map_or(Ok(()), |lags| anyhow::bail!("{:?} does not have {address}", lags.program()))
+        })?;
         for secondary in &secondaries {
             let (at, said) = (secondary.dns(), format!("{:?}: {}", secondary.program(), secondary.output()));
             for question in ["www.example.org A", "example.org SOA", "long3.example.org TXT"] {

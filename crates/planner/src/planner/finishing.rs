@@ -24,7 +24,12 @@ impl Planner {
             let state = &mut self.zones[number as usize];
             let (scope, signed) = (state.scope(), self.snapshot.signed.get(&state.origin));
             state.signed = signed.map_or(0, |signed| signed_number(&self.views.signers, &scope, signed));
-            if state.renumber(&mut self.snapshot.serials, today, numbering) {
+            let is_new = state.renumber(&mut self.snapshot.serials, today, numbering);
+            // What is transferred moves with this too, and it may while the SOA stays: a server hears of
+            // other signatures after their serial.
+            let saved = self.snapshot.serials.get(&state.origin).copied();
+            let settled = numbering != Numbering::Followed || state.is_settled(saved);
+            if std::mem::replace(&mut state.settled, settled) != settled || is_new {
                 work.delta.zones.push(state.origin.clone());
             }
             if let Some(Candidate { zone, .. }) = &state.holder
