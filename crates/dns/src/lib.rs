@@ -15,7 +15,7 @@ mod ttl;
 mod visible;
 mod zone_file;
 
-pub use content_hash::entry_hash;
+pub use content_hash::{entry_hash, stable_hash, steering_hash};
 pub use name::{MAX_LABEL, MAX_WIRE, Name, NameError, parent_key};
 pub use packed_zone::{PackedNode, PackedSet, PackedZone, PackedZoneError};
 pub use pattern::{Pattern, PatternError};

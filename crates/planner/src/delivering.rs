@@ -249,7 +249,7 @@ impl Set {
             rtype: self.rtype,
             ttl: self.ttl,
             data: self.data.clone(),
-            steering: None,
+            steering: self.steering.clone(),
         }
     }
 }

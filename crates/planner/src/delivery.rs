@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dns::{Name, RecordSet, Rtype, entry_hash};
+use dns::{Name, RecordSet, Rtype, entry_hash, steering_hash};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -135,13 +135,15 @@ pub struct WantedSet {
 /// A hash of a record set that is the same in every process and version.
 pub fn set_hash(set: &RecordSet) -> u64 {
     let records = set.data.iter().map(|data| entry_hash(&set.name, set.rtype, set.ttl, data));
-    records.fold(0, u64::wrapping_add)
+    let steering = set.steering.iter().map(|steering| steering_hash(&set.name, set.rtype, steering));
+    records.chain(steering).fold(0, u64::wrapping_add)
 }
 
 /// The hash of a set at a name, as [`set_hash`] has it.
 pub(crate) fn hash_of(name: &Name, set: &Set) -> u64 {
     let records = set.data.iter().map(|data| entry_hash(name, set.rtype, set.ttl, data));
-    records.fold(0, u64::wrapping_add)
+    let steering = set.steering.iter().map(|steering| steering_hash(name, set.rtype, steering));
+    records.chain(steering).fold(0, u64::wrapping_add)
 }
 
 /// Which record set of a class: zone number, name, type.

@@ -6,11 +6,13 @@
 use std::sync::Arc;
 
 use api::{Kind, Object, Problem};
-use dns::{Name, PackedZone};
+use dns::{Name, PackedZone, ProbeId};
 
 use crate::children::ChildRef;
 use crate::delivery::{ClassHealth, Delivered, LookedUp};
+use crate::direction::Direction;
 use crate::memory::Memory;
+use crate::probe::TargetHealth;
 
 /// A cluster by its place on the command line, which is also its rank in conflicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -69,6 +71,10 @@ pub enum Change {
     Leading(bool),
     /// Today, as `YYYYMMDD`: what serials start with.
     Today(u32),
+    /// How a target is, by its probe.
+    Health(ProbeId, TargetHealth),
+    /// What directs a Placement; whoever directs it says so before it first counts.
+    Direction(ClusterId, ObjectRef, Direction),
     /// A number that is another whenever the signatures of a zone by the keys of a vault are. Where a
     /// class signs the zone with these, it counts as content: secondaries follow the serial, and their
     /// signatures end.

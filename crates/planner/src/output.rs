@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dns::{Name, Rdata, Rtype};
+use dns::{Name, Rdata, Rtype, Steering};
 use smallvec::SmallVec;
 
 use crate::backing::Backing;
@@ -26,6 +26,8 @@ pub(crate) struct Claim {
     pub(crate) ttl: u32,
     /// Sorted, without duplicates.
     pub(crate) data: Arc<[Rdata]>,
+    /// Which part of the data a client gets, by positions in it.
+    pub(crate) steering: Option<Arc<Steering>>,
     pub(crate) scope: Scope,
     /// Whether it adds up with others of its kind: Records that one Zone adopts do.
     pub(crate) shared: bool,

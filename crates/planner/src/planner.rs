@@ -294,6 +294,12 @@ impl Planner {
             }
             // The date is read when a hash moves, so midnight re-runs nothing.
             Change::Today(today) => self.snapshot.today = today,
+            Change::Health(probe, health) => {
+                self.snapshot.health.insert(probe, health);
+            }
+            Change::Direction(cluster, reference, direction) => {
+                self.snapshot.directions.insert(ObjectKey { cluster, reference }, direction);
+            }
             Change::Signed(vault, origin, number) => {
                 work.zones.extend(self.zone_numbers.get(&origin));
                 self.snapshot.signed.entry(origin).or_default().insert(vault, number);

@@ -139,7 +139,7 @@ impl Planner {
 
     /// The record sets at a name of a zone, with where each is seen.
     pub fn sets(&self, origin: &Name, name: &Name) -> Vec<(Scope, RecordSet)> {
-        self.node_sets(origin, name).iter().map(|set| (set.scope.clone(), full(name, set))).collect()
+        self.node_sets(origin, name).iter().map(|set| (set.scope.clone(), set.named(name))).collect()
     }
 
     /// The record sets at a name of a zone as one place sees them; `None` is the view `default`.
@@ -152,7 +152,7 @@ impl Planner {
         for set in self.node_sets(origin, name).iter().filter(here) {
             add(&mut sets, 0, Set { scope: Scope::Everywhere, ..set.clone() });
         }
-        sets.iter().map(|set| full(name, set)).collect()
+        sets.iter().map(|set| set.named(name)).collect()
     }
 
     fn node_sets(&self, origin: &Name, name: &Name) -> &[Set] {
@@ -182,8 +182,4 @@ impl Planner {
         let message = format!("not used: {} holds the origin {}; remove one of the two", by, zone.origin());
         Some(FileNote { path: path.to_string(), line: 1, column: 1, message })
     }
-}
-
-fn full(name: &Name, set: &Set) -> RecordSet {
-    RecordSet { name: name.clone(), rtype: set.rtype, ttl: set.ttl, data: set.data.clone(), steering: None }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dns::{Rdata, Rtype};
+use dns::{Rdata, Rtype, Steering};
 use smallvec::SmallVec;
 
 use crate::output::Claim;
@@ -20,6 +20,7 @@ pub(crate) struct Set {
     pub(crate) rtype: Rtype,
     pub(crate) ttl: u32,
     pub(crate) data: Arc<[Rdata]>,
+    pub(crate) steering: Option<Arc<Steering>>,
 }
 
 /// The record sets of one name.
@@ -135,7 +136,8 @@ fn repeats(one: &Contender<'_>, other: &Contender<'_>) -> bool {
 }
 
 fn set(claim: &Claim, scope: Scope) -> Set {
-    Set { scope, rtype: claim.rtype, ttl: claim.ttl, data: claim.data.clone() }
+    let (data, steering) = (claim.data.clone(), claim.steering.clone());
+    Set { scope, rtype: claim.rtype, ttl: claim.ttl, data, steering }
 }
 
 /// Adds a set to those from `first` on; sets of one type and scope become one, with the lowest TTL.
@@ -149,6 +151,8 @@ pub(crate) fn add(sets: &mut Sets, first: usize, set: Set) {
             data.sort_unstable();
             data.dedup();
             present.data = data.into();
+            // Positions in one set's data mean nothing in another's.
+            present.steering = None;
         }
     }
 }

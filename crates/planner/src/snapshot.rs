@@ -7,13 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::{Kind, Object, Problem, Published, Spec};
-use dns::{Name, NameError, PackedZone};
+use dns::{Name, NameError, PackedZone, ProbeId};
 use rustc_hash::FxHashMap;
 
+use crate::direction::Direction;
 use crate::facts::{Fact, Index, ObjectKey};
 use crate::identity::{Controller, Identity, Target};
 use crate::input::{ClusterId, FileNote, SavedSerial};
 use crate::marks::{FINALIZER, ORPHAN};
+use crate::probe::TargetHealth;
 use crate::rank::Rank;
 
 /// An object's number; numbers of deleted objects are used again.
@@ -87,6 +89,8 @@ pub(crate) struct Snapshot {
     pub(crate) serials: BTreeMap<Name, SavedSerial>,
     /// What tells the signatures of zones apart, by the vault of their keys.
     pub(crate) signed: BTreeMap<Name, BTreeMap<String, u64>>,
+    pub(crate) health: FxHashMap<ProbeId, TargetHealth>,
+    pub(crate) directions: BTreeMap<ObjectKey, Direction>,
     pub(crate) today: u32,
     /// Objects that are there and of which no valid version is known.
     pub(crate) unknown: BTreeSet<ObjectKey>,

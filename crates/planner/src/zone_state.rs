@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dns::{Name, Rdata, RecordSet, Rtype, Soa, entry_hash};
+use dns::{Name, Rdata, RecordSet, Rtype, Soa, entry_hash, steering_hash};
 use smallvec::SmallVec;
 
 use crate::input::SavedSerial;
@@ -169,7 +169,11 @@ impl ZoneState {
             own.iter().filter(|set| set.rtype == Rtype::NS).map(|set| set.scope.clone()).collect();
         let scopes = if scopes.is_empty() { vec![self.scope()] } else { scopes };
         for scope in scopes {
-            add(own, 0, Set { scope, rtype: Rtype::NS, ttl: authority.ttl, data: data.clone() });
+            add(
+                own,
+                0,
+                Set { scope, rtype: Rtype::NS, ttl: authority.ttl, data: data.clone(), steering: None },
+            );
         }
     }
 
@@ -185,7 +189,9 @@ impl ZoneState {
         }
         let hash = |set: &Set| {
             let records = set.data.iter().map(|data| entry_hash(name, set.rtype, set.ttl, data));
-            records.fold(0u64, |sum, hash| sum.wrapping_add(place_hash(hash, &set.scope)))
+            let steering = set.steering.iter().map(|steering| steering_hash(name, set.rtype, steering));
+            let all = records.chain(steering);
+            all.fold(0u64, |sum, hash| sum.wrapping_add(place_hash(hash, &set.scope)))
         };
         let sum = sets.iter().map(hash).fold(0, u64::wrapping_add);
         let base = self.base_at(name);

@@ -126,7 +126,7 @@ fn claim(view: &View<'_>, object: &Object, set: RecordSet, scope: &Scope) -> Res
     }
     let scope = if *scope == Scope::Everywhere { zone.scope.clone() } else { scope.clone() };
     let RecordSet { name, rtype, ttl, data, .. } = set;
-    Ok(Claim { zone: zone.origin.clone(), name, rtype, ttl, data, scope, shared: false })
+    Ok(Claim { zone: zone.origin.clone(), name, rtype, ttl, data, steering: None, scope, shared: false })
 }
 
 fn permits(zone: &Arc<Zone>, object: &Object, set: &RecordSet) -> bool {

@@ -105,7 +105,7 @@ fn claim(
     let ttl = spec.ttl.unwrap_or_else(|| view.ttl(Some(zone), &scope));
     let RecordSet { name, rtype, ttl, data, .. } =
         RecordSet::new(name.clone(), spec.r#type.rtype(), ttl, data);
-    Ok(Claim { zone: zone.origin.clone(), name, rtype, ttl, data, scope, shared: false })
+    Ok(Claim { zone: zone.origin.clone(), name, rtype, ttl, data, steering: None, scope, shared: false })
 }
 
 fn check_zone(

@@ -120,6 +120,7 @@ fn add_claims(
                 rtype: *rtype,
                 ttl,
                 data,
+                steering: None,
                 scope: scope.clone(),
                 shared: false,
             });

@@ -139,6 +139,7 @@ fn claim(view: &View<'_>, spec: &RecordSpec, zone: &Zone, name: &Name, data: Rda
         rtype: data.rtype(),
         ttl: spec.ttl.unwrap_or_else(|| view.ttl(Some(zone), &zone.scope)),
         data: Arc::from([data]),
+        steering: None,
         scope: zone.scope.clone(),
         shared: true,
     }

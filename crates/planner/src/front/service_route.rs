@@ -133,6 +133,7 @@ fn add_claims(
             rtype: Rtype::CNAME,
             ttl,
             data: target.alias.clone(),
+            steering: None,
             scope,
             shared: false,
         });

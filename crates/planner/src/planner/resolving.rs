@@ -137,19 +137,12 @@ impl Planner {
         let same = |set: &Set, sets: &[Set]| {
             sets.iter().find(|one| one.rtype == set.rtype && one.scope == set.scope).cloned()
         };
-        let full = |set: Set| RecordSet {
-            name: name.clone(),
-            rtype: set.rtype,
-            ttl: set.ttl,
-            data: set.data,
-            steering: None,
-        };
         let owner = node.claims.first().and_then(|(id, _)| self.reference(*id));
         let change = |scope: &Scope, before: Option<Set>, after: Option<Set>| RecordChange {
             zone: origin.clone(),
             scope: scope.clone(),
-            before: before.map(full),
-            after: after.map(full),
+            before: before.map(|set| set.named(name)),
+            after: after.map(|set| set.named(name)),
             origin: owner.clone(),
         };
         for set in &node.sets {
@@ -175,6 +168,7 @@ fn base_claims(state: &ZoneState, name: &Name) -> Vec<(Rank, Claim)> {
         rtype: set.rtype,
         ttl: set.ttl,
         data: set.data,
+        steering: None,
         scope: Scope::Everywhere,
         shared: false,
     };
