@@ -5,7 +5,7 @@
 
 use fuzz::{CLIENT, IDENTITY, NOW, SIGNED, ZONES, check_response, deserves_a_reply};
 use libfuzzer_sys::fuzz_target;
-use server::{Circumstances, Sight, Transport, respond, respond_fast, respond_limited};
+use server::{Circumstances, Reply, Sight, Transport, respond, respond_fast, respond_limited};
 
 fuzz_target!(|octets: &[u8]| {
     let udp = Transport::Udp;
@@ -31,7 +31,9 @@ fuzz_target!(|octets: &[u8]| {
         if transport == Transport::Udp
             && let Some(fast) = respond_fast(octets, around, &mut again)
         {
-            assert_eq!((Some(fast), &again), (reply, &response), "the fast path says something else");
+            // Each path has its own way to number what a response is about; the rest is the same.
+            let slow = reply.map(|reply| Reply { subject: fast.subject, ..reply });
+            assert_eq!((Some(fast), &again), (slow, &response), "the fast path says something else");
         }
         if let Some(reply) = respond_limited(octets, around, &mut response) {
             assert!(response.len() <= octets.len(), "a limited reply is longer than its query");
