@@ -4,8 +4,12 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
+use dns::{Member, Name, ProbeId, Rdata, RecordSet, Rtype, Steering};
 use domain::base::Message;
 use domain::rdata::AllRecordData;
+use ring::rand::SystemRandom;
+use server::dnssec::{Algorithm, Denial, SharedSignatures, Signing, ZoneKeys};
+use server::steering::{GeoSource, Health};
 use server::{CookieKeys, Endpoint, EndpointId, Identity, Reply, ViewTable, ZoneUpdate, Zones};
 
 /// The time in this world, in seconds since 1970.
@@ -24,14 +28,56 @@ pub static IDENTITY: LazyLock<Identity> = LazyLock::new(|| Identity {
 
 /// One zone with something of everything.
 pub static ZONES: LazyLock<Zones> = LazyLock::new(|| {
+    let mut zones = world();
+    zones.compile(usize::MAX);
+    zones
+});
+
+/// The same zone, signed.
+pub static SIGNED: LazyLock<Zones> = LazyLock::new(|| {
+    let (mut zones, origin) = (world(), origin());
+    let keys = ZoneKeys::create(origin.clone(), Algorithm::Ed25519, NOW.into(), &SystemRandom::new());
+    let keys = keys.expect("there are random octets");
+    let signing = Signing::new(&keys, Denial::Compact, SharedSignatures::default()).map(Arc::new);
+    zones.apply(ZoneUpdate::Sign { origin, signing });
+    zones.compile(usize::MAX);
+    zones
+});
+
+fn origin() -> Name {
+    "example.org.".parse().expect("a name")
+}
+
+/// What the file has, and names that are steered.
+fn world() -> Zones {
     let refuse = &mut |_: &str, name: &str| Err(format!("{name} is not here"));
     let read = dns::read_zone("example.org.zone", include_str!("world.zone"), refuse);
     let zone = read.expect("the world is a zone").zone;
-    let mut zones = Zones::new();
+    let networks = vec![("192.0.2.0/24".parse().expect("a network"), "IE".parse().expect("a place"))];
+    let mut zones = Zones::steered_by(GeoSource::new(networks, None), Health::new());
     let (origin, soa) = (zone.origin().clone(), zone.soa());
-    zones.apply(ZoneUpdate::PutZone { origin, soa, base: Some(Arc::new(zone)) });
+    zones.apply(ZoneUpdate::PutZone { origin: origin.clone(), soa, base: Some(Arc::new(zone)) });
+    for (label, tree) in trees() {
+        let name = origin.child(label.as_bytes()).expect("a short name");
+        let data = (1..4).map(|last| Rdata::a([192, 0, 2, last].into())).collect();
+        let sets = vec![RecordSet::steered(name.clone(), Rtype::A, 30, data, tree)];
+        zones.apply(ZoneUpdate::PutNode { origin: origin.clone(), name, sets });
+    }
     zones
-});
+}
+
+fn trees() -> [(&'static str, Steering); 4] {
+    let part = |data: u16| Steering::All(vec![Member { data, probe: Some(ProbeId(data.into())) }]);
+    let weighted = |sticky| Steering::Weighted { sticky, choices: vec![(1, part(0)), (3, part(1))] };
+    let choices =
+        vec![("IE".parse().expect("a place"), part(0)), ("GEO-EU".parse().expect("a place"), part(1))];
+    [
+        ("geo", Steering::Geo { choices, default: Box::new(part(2)) }),
+        ("weighted", weighted(false)),
+        ("sticky", weighted(true)),
+        ("failover", Steering::Failover(vec![part(2), part(0)])),
+    ]
+}
 
 /// A table with that zone in its only view.
 pub fn table() -> ViewTable {

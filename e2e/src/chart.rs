@@ -47,7 +47,12 @@ pub fn render(namespace: &str, values: &str) -> Result<Vec<Value>> {
 
 /// The accounts and roles of the chart in a namespace, with their bindings, to be applied.
 pub fn roles(namespace: &str) -> Result<String> {
-    let objects = render(namespace, "{}")?.into_iter();
+    roles_with(namespace, "{}")
+}
+
+/// The same with these values, which are YAML.
+pub fn roles_with(namespace: &str, values: &str) -> Result<String> {
+    let objects = render(namespace, values)?.into_iter();
     let is_about_rights = |kind: &str| kind == "ServiceAccount" || kind.contains("Role");
     let rights = objects.filter(|object| object["kind"].as_str().is_some_and(is_about_rights));
     Ok(rights.map(|object| format!("---\n{object}\n")).collect())

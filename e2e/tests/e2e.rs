@@ -18,6 +18,10 @@ mod chart_installed;
 mod chart_roles;
 #[path = "e2e/children.rs"]
 mod children;
+#[path = "e2e/cluster_dnssec.rs"]
+mod cluster_dnssec;
+#[path = "e2e/cluster_transfers.rs"]
+mod cluster_transfers;
 #[path = "e2e/definitions.rs"]
 mod definitions;
 #[path = "e2e/delivered.rs"]
@@ -96,6 +100,8 @@ mod rfc2136;
 mod servers;
 #[path = "e2e/steering.rs"]
 mod steering;
+#[path = "e2e/steering_signed.rs"]
+mod steering_signed;
 #[path = "e2e/transfers.rs"]
 mod transfers;
 #[path = "e2e/webhook.rs"]

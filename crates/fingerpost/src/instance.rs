@@ -89,7 +89,7 @@ pub struct Facts {
     /// How often planning panicked.
     pub panics: u64,
     /// What the planner was told of signatures.
-    pub signed: BTreeMap<Name, u64>,
+    pub signed: BTreeMap<(String, Name), u64>,
 }
 
 /// Planning failed in a way that it never should; what is served stands.
@@ -277,10 +277,11 @@ impl Instance {
     pub fn signed_changes(&self) -> Vec<Change> {
         let numbers = self.signings.numbers(now());
         let mut facts = self.facts();
-        let differs = |(zone, number): &(&Name, &u64)| facts.signed.get(*zone) != Some(*number);
-        let changed =
-            numbers.iter().filter(differs).map(|(zone, number)| Change::Signed(zone.clone(), *number));
-        let changed = changed.collect();
+        let differs = |(id, number): &(&(String, Name), &u64)| facts.signed.get(*id) != Some(*number);
+        let changed = numbers.iter().filter(differs);
+        let changed = changed
+            .map(|((vault, zone), number)| Change::Signed(vault.clone(), zone.clone(), *number))
+            .collect();
         facts.signed = numbers;
         changed
     }

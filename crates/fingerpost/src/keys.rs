@@ -71,14 +71,6 @@ pub enum KeysError {
     },
 }
 
-/// The vault of a class's keys.
-pub fn vault(class: &str, spec: &Dnssec) -> String {
-    match &spec.keys_secret_ref {
-        Some(reference) => reference.name.clone(),
-        None => format!("fingerpost-dnssec-{class}"),
-    }
-}
-
 /// What new keys of a class sign with.
 pub fn algorithm(spec: &Dnssec) -> Algorithm {
     match spec.algorithm {

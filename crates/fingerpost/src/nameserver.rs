@@ -140,9 +140,7 @@ impl Nameserver {
         self.readiness.watch(board.clone());
         let mut changes = self.first_changes(&mut news, &board).await;
         loop {
-            if !changes.is_empty() || !self.published {
-                self.follow(std::mem::take(&mut changes)).await?;
-            }
+            self.follow(std::mem::take(&mut changes)).await?;
             let mut heard = Vec::new();
             tokio::select! {
                 count = news.recv_many(&mut heard, MOST_NEWS) => {
@@ -153,10 +151,6 @@ impl Nameserver {
                 () = tokio::time::sleep(RETRY) => self.look_again().await?,
             }
             heard.into_iter().for_each(|one| take(one, &mut changes));
-            if self.hear_keys().await {
-                self.instance.sign();
-            }
-            changes.extend(self.instance.signed_changes());
             self.report_state();
         }
     }
@@ -173,28 +167,50 @@ impl Nameserver {
     }
 
     /// Plans and serves. Before the first plan has a view, what was kept goes on being served.
+    ///
+    /// A zone must not be answered unsigned because its class was read before its keys, so these are read
+    /// in between; and what signs a zone counts in its serial, so the plan hears of it before it is served.
     async fn follow(&mut self, changes: Vec<Change>) -> Result<()> {
-        let date = planned::current_date();
-        let today = (self.date.replace(date) != Some(date)).then(|| planned::today(date));
-        let delta = self.instance.plan(today.into_iter().chain(changes).collect())?;
+        let is_news = !changes.is_empty() || !self.published;
+        let mut delta = if is_news { self.plan(changes)? } else { Delta::default() };
         let views = self.instance.planner().views();
         if views.is_empty() && !self.published {
             self.published = self.instance.views.load().views.is_empty();
             self.readiness.plan(false);
             return Ok(());
         }
-        // A class may say something else about transfers, and no answer be another.
-        self.transfers.follow();
-        if self.published && delta.is_empty() {
-            return Ok(());
+        let moved = self.hear_keys().await;
+        let signed = self.instance.signed_changes();
+        if !signed.is_empty() {
+            delta.zones.extend(self.plan(signed)?.zones);
         }
+        if !self.published || !delta.is_empty() {
+            self.serve_change(&delta, !views.is_empty()).await?;
+        }
+        if moved {
+            self.instance.sign();
+        }
+        // A class may say something else about transfers, and no answer be another.
+        if is_news || moved || !delta.is_empty() {
+            self.transfers.follow();
+        }
+        Ok(())
+    }
+
+    fn plan(&mut self, changes: Vec<Change>) -> Result<Delta> {
+        let date = planned::current_date();
+        let today = (self.date.replace(date) != Some(date)).then(|| planned::today(date));
+        Ok(self.instance.plan(today.into_iter().chain(changes).collect())?)
+    }
+
+    /// Serves a change, everything at the first time, and keeps it.
+    async fn serve_change(&mut self, delta: &Delta, has_views: bool) -> Result<()> {
         let whole = Delta { views: true, ..Delta::default() };
-        let served = if self.published { &delta } else { &whole };
+        let served = if self.published { delta } else { &whole };
         self.serve(served).await?;
         self.published = true;
         self.instance.set_ready();
-        self.readiness.plan(!views.is_empty());
-        self.transfers.follow();
+        self.readiness.plan(has_views);
         if let Some(keeper) = &self.keeper {
             keeper.keep(served);
         }
@@ -202,8 +218,6 @@ impl Nameserver {
     }
 
     async fn serve(&mut self, delta: &Delta) -> Result<()> {
-        // A zone must not be answered unsigned because its class was read before its keys.
-        self.hear_keys().await;
         let wanted = self.wanted();
         self.bind(&wanted).await;
         self.instance.publish(delta, self.listeners.table(&wanted))?;
@@ -214,8 +228,8 @@ impl Nameserver {
     /// Looks for other keys; says whether there are any.
     async fn hear_keys(&mut self) -> bool {
         let Some(vaults) = self.vaults.clone() else { return false };
-        let views = self.instance.planner().views();
-        self.keys.look(&self.instance, &vaults, &views).await
+        let signers = self.instance.planner().signers().to_vec();
+        self.keys.look(&self.instance, &vaults, &signers).await
     }
 
     /// In a cluster no slot is kept for a class: those without `listen` share `--dns`.

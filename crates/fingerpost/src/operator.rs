@@ -155,9 +155,10 @@ impl Operator<'_> {
         let pages = self.serve(shown.clone()).await?;
         let webhook =
             webhook::start(self.arguments, &self.connection, &instance, &self.leadership, stopped).await?;
-        let vaults = SecretVaults::new(self.connection.client.clone(), self.connection.namespace.clone());
+        let (client, timeout) = (self.connection.client.clone(), self.arguments.kube_api_timeout);
+        let vaults = SecretVaults::new(client, self.connection.namespace.clone()).within(timeout);
         signing::hear(&instance, &vaults).await;
-        tokio::spawn(signing::run(instance.clone(), vaults, self.leadership.clone()));
+        tokio::spawn(signing::run(instance.clone(), vaults, self.leadership.clone(), timeout));
         health.lead(self.leadership.clone());
         if let Some(webhook) = &webhook {
             health.admit(webhook.problems());

@@ -13,7 +13,8 @@ use crate::place::Scope;
 pub struct Delta {
     /// The list of views is another.
     pub views: bool,
-    /// Zones that came, went or have another SOA, by origin.
+    /// Zones that came, went, have another SOA, or whose serial began or ceased to stand for their content,
+    /// by origin.
     pub zones: Vec<Name>,
     /// Nodes with other content: the zone's origin and the name.
     pub nodes: Vec<(Name, Name)>,

@@ -75,9 +75,10 @@ pub enum Change {
     Health(ProbeId, TargetHealth),
     /// What directs a Placement; whoever directs it says so before it first counts.
     Direction(ClusterId, ObjectRef, Direction),
-    /// A number that is another whenever the signatures of a zone are. Where a class signs the zone, it
-    /// counts as content: secondaries follow the serial, and their signatures end.
-    Signed(Name, u64),
+    /// A number that is another whenever the signatures of a zone by the keys of a vault are. Where a
+    /// class signs the zone with these, it counts as content: secondaries follow the serial, and their
+    /// signatures end.
+    Signed(String, Name, u64),
 }
 
 /// An origin's serial and the hash of the content that carries it.

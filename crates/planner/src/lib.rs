@@ -63,4 +63,4 @@ pub use probe::{Certificate, ProbeQuestion, ProbeSpec, ProbeTarget, TargetHealth
 pub use query::ZoneInfo;
 pub use rank::Rank;
 pub use setting::Setting;
-pub use views::ViewInfo;
+pub use views::{Signer, ViewInfo};

@@ -300,9 +300,9 @@ impl Planner {
             Change::Direction(cluster, reference, direction) => {
                 self.snapshot.directions.insert(ObjectKey { cluster, reference }, direction);
             }
-            Change::Signed(origin, number) => {
+            Change::Signed(vault, origin, number) => {
                 work.zones.extend(self.zone_numbers.get(&origin));
-                self.snapshot.signed.insert(origin, number);
+                self.snapshot.signed.entry(origin).or_default().insert(vault, number);
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::place::{Place, Scope};
 use crate::planner::Planner;
 use crate::resolve::{Set, Sets, add};
 use crate::setting::Numbering;
-use crate::views::ViewInfo;
+use crate::views::{Signer, ViewInfo};
 use crate::zone_state::ZoneState;
 use crate::zone_table::Source;
 
@@ -73,6 +73,11 @@ impl Planner {
     /// The views, those that take a port first.
     pub fn views(&self) -> Vec<ViewInfo> {
         self.views.shown.clone()
+    }
+
+    /// The classes that sign, those included that this process does not serve.
+    pub fn signers(&self) -> &[Signer] {
+        &self.views.signers
     }
 
     /// The zones, by origin.

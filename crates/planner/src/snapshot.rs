@@ -87,8 +87,8 @@ pub(crate) struct Snapshot {
     targets: BTreeMap<ClusterId, FxHashMap<Box<str>, Result<Target, NameError>>>,
     pub(crate) files: BTreeMap<(ClusterId, Arc<str>), FileEntry>,
     pub(crate) serials: BTreeMap<Name, SavedSerial>,
-    /// What tells the signatures of zones apart.
-    pub(crate) signed: BTreeMap<Name, u64>,
+    /// What tells the signatures of zones apart, by the vault of their keys.
+    pub(crate) signed: BTreeMap<Name, BTreeMap<String, u64>>,
     pub(crate) health: FxHashMap<ProbeId, TargetHealth>,
     pub(crate) directions: BTreeMap<ObjectKey, Direction>,
     pub(crate) today: u32,

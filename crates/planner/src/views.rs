@@ -54,6 +54,17 @@ impl ViewInfo {
     }
 }
 
+/// A class that signs its zones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signer {
+    /// The place that it stands for.
+    pub place: Place,
+    /// Where its keys are.
+    pub vault: String,
+    /// How it signs.
+    pub spec: Dnssec,
+}
+
 /// The views of a snapshot, and what follows from them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Views {
@@ -62,8 +73,8 @@ pub(crate) struct Views {
     /// The places that a name is decided for one by one. Every process of a cluster has the same,
     /// whichever classes it serves, so that all agree on a zone's hash.
     pub(crate) places: Vec<Place>,
-    /// The places whose classes sign zones; the same in every process of a cluster, as above.
-    pub(crate) signed: Vec<Place>,
+    /// The classes that sign zones; the same in every process of a cluster, as above.
+    pub(crate) signers: Vec<Signer>,
     /// Classes without a view, because an older one answers where they would.
     pub(crate) conflicted: BTreeMap<ObjectKey, Rank>,
 }
@@ -85,8 +96,8 @@ fn of_folders(snapshot: &Snapshot, clusters: usize) -> Views {
         shown.insert(0, default_view());
     }
     let places = shown.iter().filter_map(|view| view.place.clone()).collect();
-    let signed = signed(&shown);
-    Views { shown, places, signed, conflicted: BTreeMap::new() }
+    let signers = signers(&shown);
+    Views { shown, places, signers, conflicted: BTreeMap::new() }
 }
 
 /// Only classes; of those that would answer everyone at the shared address, the oldest does.
@@ -94,7 +105,7 @@ fn of_cluster(snapshot: &Snapshot, setting: &Setting) -> Views {
     let mut classes = classes(snapshot);
     classes.sort_by(|(_, one, _), (_, other, _)| one.cmp(other));
     let places = classes.iter().filter_map(|(_, _, view)| view.place.clone()).collect();
-    let signed = signed(classes.iter().map(|(_, _, view)| view));
+    let signers = signers(classes.iter().map(|(_, _, view)| view));
     classes.retain(|(_, _, view)| setting.serves(&view.name));
     let holder = classes.iter().find(|(_, _, view)| view.numbered).map(|(_, rank, _)| rank.clone());
     let (mut shown, mut conflicted) = (Vec::new(), BTreeMap::new());
@@ -104,13 +115,16 @@ fn of_cluster(snapshot: &Snapshot, setting: &Setting) -> Views {
             _ => shown.push(view),
         }
     }
-    Views { shown: sorted(shown), places, signed, conflicted }
+    Views { shown: sorted(shown), places, signers, conflicted }
 }
 
-/// The places of views that sign.
-fn signed<'a>(views: impl IntoIterator<Item = &'a ViewInfo>) -> Vec<Place> {
-    let signing = views.into_iter().filter(|view| view.dnssec.is_some());
-    signing.filter_map(|view| view.place.clone()).collect()
+/// Those of the views that sign.
+fn signers<'a>(views: impl IntoIterator<Item = &'a ViewInfo>) -> Vec<Signer> {
+    let signer = |view: &ViewInfo| {
+        let (place, spec) = (view.place.clone()?, view.dnssec.clone()?);
+        Some(Signer { place, vault: spec.vault(&view.name), spec })
+    };
+    views.into_iter().filter_map(signer).collect()
 }
 
 fn sorted(views: impl IntoIterator<Item = ViewInfo>) -> Vec<ViewInfo> {

@@ -83,6 +83,8 @@ pub(crate) struct ZoneState {
     pub(crate) soa: Option<RecordSet>,
     /// What tells its signatures apart; 0 where it has none.
     pub(crate) signed: u64,
+    /// Whether its serial stands for its content, when it was last numbered.
+    pub(crate) settled: bool,
     sum: u64,
     entries: i64,
 }
@@ -99,6 +101,7 @@ impl ZoneState {
             serial: 0,
             soa: None,
             signed: 0,
+            settled: true,
             sum: 0,
             entries: 0,
         }

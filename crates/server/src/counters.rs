@@ -30,6 +30,8 @@ pub struct CountersSnapshot {
     /// Messages that got no response: not a query, held back by rate limiting, or the response
     /// could not be sent.
     pub dropped: u64,
+    /// TCP connections that are open now.
+    pub open_connections: u64,
     /// TCP connections closed at once because too many were open.
     pub refused_connections: u64,
     /// Responses that were held back by rate limiting.
@@ -51,6 +53,8 @@ pub(crate) enum Count {
     TcpQuery,
     Truncated,
     Dropped,
+    OpenedConnection,
+    ClosedConnection,
     RefusedConnection,
     RateLimited,
     Slipped,
@@ -62,6 +66,16 @@ pub(crate) enum Count {
 }
 
 const COUNTS: usize = Count::Response as usize + Rcode::ALL.len();
+
+/// A connection that counts as open until this is dropped.
+#[derive(Debug)]
+pub(crate) struct OpenConnection(Arc<Counters>);
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.shared.add(Count::ClosedConnection);
+    }
+}
 
 /// One set of counts.
 #[derive(Debug, Default)]
@@ -100,6 +114,11 @@ impl Counters {
         self.shared.add(Count::Dropped);
     }
 
+    pub(crate) fn open_connection(self: &Arc<Self>) -> OpenConnection {
+        self.shared.add(Count::OpenedConnection);
+        OpenConnection(Arc::clone(self))
+    }
+
     pub(crate) fn refused_connection(&self) {
         self.shared.add(Count::RefusedConnection);
     }
@@ -110,12 +129,15 @@ impl Counters {
         let pages = || threads.iter().map(|page| &**page).chain([&self.shared]);
         let sum = |at: usize| pages().map(|page| page.0[at].load(Ordering::Relaxed)).sum::<u64>();
         let of = |count: Count| sum(count as usize);
+        // Read first, so that a connection that comes and goes meanwhile never counts as less than none.
+        let closed = of(Count::ClosedConnection);
         CountersSnapshot {
             udp_queries: of(Count::UdpQuery),
             tcp_queries: of(Count::TcpQuery),
             responses: Rcode::ALL.iter().map(|rcode| (*rcode, sum(response(*rcode)))).collect(),
             truncated: of(Count::Truncated),
             dropped: of(Count::Dropped),
+            open_connections: of(Count::OpenedConnection).saturating_sub(closed),
             refused_connections: of(Count::RefusedConnection),
             rate_limited: of(Count::RateLimited),
             slipped: of(Count::Slipped),

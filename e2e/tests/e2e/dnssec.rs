@@ -1,6 +1,7 @@
 //! Signed zones, judged by validators of others: `delv`, `ldns-verify-zone`, `dnssec-verify`, `kdig`.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
@@ -77,24 +78,28 @@ impl Signed {
     fn anchors(&self) -> Result<PathBuf> {
         let output = self.keys(&["ds", "signed.test"])?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let records = String::from_utf8(output.stdout)?;
-        let anchor = |line: &str| {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            format!("  \"{}\" static-ds {} {} {} \"{}\";\n", words[0], words[3], words[4], words[5], words[6])
-        };
-        let anchors: String = records.lines().map(anchor).collect();
         let path = self.state.path().join("anchors");
-        fs::write(&path, format!("trust-anchors {{\n{anchors}}};\n"))?;
+        fs::write(&path, anchors_of(&String::from_utf8(output.stdout)?))?;
         Ok(path)
     }
 }
 
+/// The trust anchors that these lines of DS records stand for, as `delv` reads them.
+pub(crate) fn anchors_of(records: &str) -> String {
+    let anchor = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        format!("  \"{}\" static-ds {} {} {} \"{}\";\n", words[0], words[3], words[4], words[5], words[6])
+    };
+    let anchors: String = records.lines().map(anchor).collect();
+    format!("trust-anchors {{\n{anchors}}};\n")
+}
+
 /// Waits until a look is satisfied.
-fn becomes(what: &str, mut look: impl FnMut() -> Result<bool>) -> Result<()> {
+pub(crate) fn becomes(what: &str, mut look: impl FnMut() -> Result<bool>) -> Result<()> {
     wait_for(what, || Ok(look()?.then_some(())))
 }
 
-fn text(value: &Value) -> &str {
+pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
@@ -105,16 +110,18 @@ fn class(algorithm: &str, denial: &str) -> String {
     )
 }
 
-/// What `delv` says of a question, with nothing but these anchors to trust.
-fn delv(up: &Up, anchors: &Path, question: &str) -> Result<String> {
-    let server = up.dns(0);
+/// What `delv` says of a question, with nothing but these anchors of a zone to trust.
+pub(crate) fn delv_at(server: SocketAddr, zone: &str, anchors: &Path, question: &str) -> Result<String> {
     let (address, port) = (format!("@{}", server.ip()), server.port().to_string());
-    let anchors = anchors.display().to_string();
-    let mut arguments =
-        vec![address.as_str(), "-p", &port, "-a", &anchors, "+root=signed.test", "+multiline"];
+    let (anchors, root) = (anchors.display().to_string(), format!("+root={zone}"));
+    let mut arguments = vec![address.as_str(), "-p", &port, "-a", &anchors, &root, "+multiline"];
     arguments.extend(question.split(' '));
     let output = call("delv", "bind9-dnsutils", &arguments)?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr))
+}
+
+fn delv(up: &Up, anchors: &Path, question: &str) -> Result<String> {
+    delv_at(up.dns(0), "signed.test", anchors, question)
 }
 
 #[test]

@@ -20,20 +20,20 @@ fn quickstart() -> Result<String> {
     Ok(format!("{}\n---\n{with_class}", class("edge", &json!({}))))
 }
 
-fn class(name: &str, embedded: &serde_json::Value) -> String {
+pub(crate) fn class(name: &str, embedded: &serde_json::Value) -> String {
     let (version, metadata) = ("dns.homelab.mortenolsen.pro/v1alpha1", json!({"name": name}));
     json!({"apiVersion": version, "kind": "DNSClass", "metadata": metadata, "spec": {"embedded": embedded}})
         .to_string()
 }
 
-fn record(zone: &str, name: &str, address: &str) -> String {
+pub(crate) fn record(zone: &str, name: &str, address: &str) -> String {
     let spec = json!({"domainName": name, "zoneRef": {"name": zone}, "type": "A", "rdata": address});
     let metadata = json!({"name": format!("{zone}-{name}"), "namespace": "dns"});
     json!({"apiVersion": "kubi.zone/v1alpha1", "kind": "Record", "metadata": metadata, "spec": spec})
         .to_string()
 }
 
-fn zone(name: &str, origin: &str, class: &str) -> String {
+pub(crate) fn zone(name: &str, origin: &str, class: &str) -> String {
     let spec = json!({"domainName": origin, "dnsClassRef": {"name": class}});
     let metadata = json!({"name": name, "namespace": "dns"});
     json!({"apiVersion": "kubi.zone/v1alpha1", "kind": "Zone", "metadata": metadata, "spec": spec})
@@ -41,7 +41,7 @@ fn zone(name: &str, origin: &str, class: &str) -> String {
 }
 
 /// Waits until a question is answered so: a status, or the data of an A record.
-fn expect_answer(server: SocketAddr, question: &str, wanted: &str) -> Result<()> {
+pub(crate) fn expect_answer(server: SocketAddr, question: &str, wanted: &str) -> Result<()> {
     let mut last = String::new();
     let answered = e2e::wait_for_within(crate::world::SOON, "the answer", || {
         let told = dig(server, question)?;
@@ -52,7 +52,7 @@ fn expect_answer(server: SocketAddr, question: &str, wanted: &str) -> Result<()>
     answered.with_context(|| format!("{question}: {last}, not {wanted}"))
 }
 
-fn serial(server: SocketAddr) -> Result<u64> {
+pub(crate) fn serial(server: SocketAddr) -> Result<u64> {
     let soa = dig(server, "example.org SOA")?.data("SOA").join("");
     soa.split(' ').nth(2).context("no serial")?.parse().with_context(|| soa.clone())
 }

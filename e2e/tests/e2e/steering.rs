@@ -12,17 +12,23 @@ use server::{Endpoint, EndpointId, ServeHandle, Views, ZoneUpdate, Zones, bind, 
 const ENDPOINT: EndpointId = EndpointId(0);
 
 /// A server whose zone `example.` is steered; it ends with the value.
-struct Steered {
+pub(crate) struct Steered {
     handle: Option<ServeHandle>,
-    address: SocketAddr,
-    health: Health,
+    pub(crate) address: SocketAddr,
+    pub(crate) health: Health,
 }
 
 impl Steered {
     fn start() -> Result<Steered> {
+        Steered::start_with(|_| {})
+    }
+
+    /// The same, with changes to its zones.
+    pub(crate) fn start_with(change: impl FnOnce(&mut Zones)) -> Result<Steered> {
         let health = Health::new();
         let views = Views::new();
-        let zones = zones(&health)?;
+        let mut zones = zones(&health)?;
+        change(&mut zones);
         views.publish(|table| {
             table.views.insert("default".to_owned(), zones);
             let view = Some("default".to_owned());
@@ -50,7 +56,7 @@ impl Steered {
     }
 
     /// The addresses of a short answer.
-    fn addresses(&self, question: &str) -> Result<Vec<String>> {
+    pub(crate) fn addresses(&self, question: &str) -> Result<Vec<String>> {
         Ok(self.dig(&format!("+short {question}"))?.lines().map(str::to_owned).collect())
     }
 }

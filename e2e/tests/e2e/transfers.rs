@@ -93,7 +93,7 @@ fn transfer(server: SocketAddr, question: &str) -> Result<Vec<String>> {
 }
 
 /// A transfer with the key; the SOA is told once.
-fn axfr(server: SocketAddr, zone: &str) -> Result<Vec<String>> {
+pub(crate) fn axfr(server: SocketAddr, zone: &str) -> Result<Vec<String>> {
     transfer(server, &format!("-y hmac-sha256:transfer:{TRANSFER_SECRET} +onesoa {zone} AXFR"))
 }
 

@@ -100,6 +100,17 @@ pub struct Dnssec {
     pub keys_secret_ref: Option<SecretRef>,
 }
 
+impl Dnssec {
+    /// Where the keys of a class are: what `keysSecretRef` names, or a name of the class's own. Classes
+    /// that name the same one share their keys.
+    pub fn vault(&self, class: &str) -> String {
+        match &self.keys_secret_ref {
+            Some(reference) => reference.name.clone(),
+            None => format!("fingerpost-dnssec-{class}"),
+        }
+    }
+}
+
 /// The algorithm of signing keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]

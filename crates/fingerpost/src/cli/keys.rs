@@ -24,7 +24,7 @@ Examples:
   fingerpost keys roll example.org --zsk DIR       a new zone-signing key; the rest goes by itself
   fingerpost keys roll example.org --ksk DIR       a new key-signing key, then when it is ready:
   fingerpost keys ds-published example.org DIR
-  fingerpost keys list --kube --context NAME
+  fingerpost keys list --kube -n fingerpost-system
 
 Exit codes:
   0  done
@@ -103,6 +103,9 @@ pub struct KeysPlace {
     /// The keys are in Secrets of a cluster
     #[arg(long, conflicts_with_all = ["folders", "state", "keys"])]
     pub kube: bool,
+    /// The operator's namespace, where the Secrets are [default: the context's]
+    #[arg(short, long, value_name = "NAME", requires = "kube")]
+    pub namespace: Option<String>,
     /// Which cluster.
     #[command(flatten)]
     pub cluster: ClusterArguments,

@@ -22,7 +22,13 @@ pub(super) fn run(arguments: &KeysArguments) -> Result<Ending> {
 async fn execute(command: &KeysCommand) -> Result<Ending> {
     let now = Timestamp::now().as_second().unsigned_abs();
     match command {
-        KeysCommand::List { place, output } => list(&Vaults::open(place).await?.all().await?, *output),
+        KeysCommand::List { place, output } => {
+            let found = Vaults::open(place).await?.all().await?;
+            if place.kube && found.is_empty() {
+                eprintln!("no keys in this namespace: name the operator's with --namespace");
+            }
+            list(&found, *output)
+        }
         KeysCommand::Ds { zone, place } => {
             let vaults = Vaults::open(place).await?;
             let vault = vaults.vault_of(zone, place).await?;
@@ -64,7 +70,8 @@ impl Vaults {
     async fn open(place: &KeysPlace) -> Result<Vaults> {
         if place.kube {
             let connection = Connection::open(&place.cluster).await?;
-            return Ok(Vaults::Cluster(SecretVaults::new(connection.client, connection.namespace)));
+            let namespace = place.namespace.clone().unwrap_or(connection.namespace);
+            return Ok(Vaults::Cluster(SecretVaults::new(connection.client, namespace)));
         }
         let folders = &place.folders.folders;
         let clusters = if folders.is_empty() { Vec::new() } else { ClusterFolders::parse(folders)? };

@@ -151,11 +151,16 @@ fn add_answers(registry: &mut Registry, listeners: &[Counted], table: &ViewTable
     let limited = Family::<LimitLabels, Counter>::default();
     let cookies = Family::<CookieLabels, Counter>::default();
     let fast = Family::<ListenerLabels, Counter>::default();
+    let open = Family::<QueryLabels, Gauge>::default();
+    let refused = Family::<QueryLabels, Counter>::default();
     for listener in listeners {
         let (counts, address) = (listener.counters.snapshot(), listener.address.to_string());
         let endpoint = table.endpoints.get(&listener.endpoint);
         let view = endpoint.and_then(|endpoint| endpoint.view.clone()).unwrap_or_default();
         let streams = if listener.encrypted { Transport::tls } else { Transport::tcp };
+        let labels = QueryLabels { view: view.clone(), address: address.clone(), transport: streams.clone() };
+        open.get_or_create(&labels).set(i64::try_from(counts.open_connections).unwrap_or(i64::MAX));
+        refused.get_or_create(&labels).inc_by(counts.refused_connections);
         let datagrams = (!listener.encrypted).then_some((Transport::udp, counts.udp_queries));
         for (transport, count) in datagrams.into_iter().chain([(streams, counts.tcp_queries)]) {
             let labels = QueryLabels { view: view.clone(), address: address.clone(), transport };
@@ -186,6 +191,8 @@ fn add_answers(registry: &mut Registry, listeners: &[Counted], table: &ViewTable
     registry.register("dns_dropped", "Messages that got no response", dropped);
     registry.register("dns_rate_limited", "Responses held back by rate limiting", limited);
     registry.register("dns_cookies", "Queries with a server cookie", cookies);
+    registry.register("dns_open_connections", "TCP and TLS connections that are open", open);
+    registry.register("dns_refused_connections", "Connections closed at once: all places busy", refused);
     registry.register("dns_fast", "Queries answered on the fast path", fast);
 }
 

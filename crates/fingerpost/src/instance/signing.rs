@@ -79,7 +79,7 @@ impl Signings {
 
     /// What signs a zone of a view.
     fn of(&self, view: &ViewInfo, spec: &Dnssec, zone: &Name, now: u64) -> Option<Arc<Signing>> {
-        let id = (keys::vault(&view.name, spec), zone.clone());
+        let id = (spec.vault(&view.name), zone.clone());
         let mut known = self.known();
         if !known.zones.contains_key(&id) {
             let found = known.source.find(&id, spec, now);
@@ -109,15 +109,17 @@ impl Signings {
         self.known().take((vault.to_owned(), zone.clone()), found.map(|keys| (keys, None)))
     }
 
-    /// For each signed zone a number that is another whenever its signatures are: with every step of
+    /// The keys of a zone in a vault as they were last had.
+    pub fn keys(&self, vault: &str, zone: &Name) -> Option<ZoneKeys> {
+        self.known().zones.get(&(vault.to_owned(), zone.clone())).map(|signed| signed.keys.clone())
+    }
+
+    /// For each zone in a vault a number that is another whenever its signatures are: with every step of
     /// its keys, and every week, because a secondary's signatures end.
-    pub fn numbers(&self, now: u64) -> BTreeMap<Name, u64> {
-        let mut numbers = BTreeMap::<Name, u64>::new();
-        for ((_, zone), signed) in &self.known().zones {
-            let number = numbers.entry(zone.clone()).or_default();
-            *number = number.wrapping_add(number_of(&signed.keys, now / WINDOW));
-        }
-        numbers
+    pub fn numbers(&self, now: u64) -> BTreeMap<(String, Name), u64> {
+        let number =
+            |(id, signed): (&(String, Name), &Signed)| (id.clone(), number_of(&signed.keys, now / WINDOW));
+        self.known().zones.iter().map(number).collect()
     }
 
     /// What is wrong, each a line for the user.

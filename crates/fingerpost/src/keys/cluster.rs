@@ -18,7 +18,7 @@ use super::{KeysError, entry};
 const LABEL: &str = "fingerpost.dev/dnssec-keys";
 /// Another may write between our reading and our writing, but not for long.
 const ATTEMPTS: usize = 5;
-/// How long one call may take.
+/// How long one call may take, unless it is told otherwise.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The Secrets that hold keys.
@@ -26,6 +26,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 pub struct SecretVaults {
     client: Client,
     namespace: String,
+    timeout: Duration,
 }
 
 impl std::fmt::Debug for SecretVaults {
@@ -37,18 +38,23 @@ impl std::fmt::Debug for SecretVaults {
 impl SecretVaults {
     /// Those of a namespace.
     pub fn new(client: Client, namespace: String) -> SecretVaults {
-        SecretVaults { client, namespace }
+        SecretVaults { client, namespace, timeout: TIMEOUT }
+    }
+
+    /// The same, each call within this time.
+    pub fn within(self, timeout: Duration) -> SecretVaults {
+        SecretVaults { timeout, ..self }
     }
 
     /// The keys in one vault; `None` where there is no such Secret.
     pub async fn load(&self, vault: &str) -> Result<Option<Vec<Result<ZoneKeys, KeysError>>>, KeysError> {
-        let secret = call(vault, self.api().get_opt(vault)).await?;
+        let secret = self.call(vault, self.api().get_opt(vault)).await?;
         Ok(secret.map(|secret| zones(vault, &secret)))
     }
 
     /// Every zone that has keys, with its vault.
     pub async fn all(&self) -> Result<Vec<(String, Result<ZoneKeys, KeysError>)>, KeysError> {
-        let secrets = call(LABEL, self.api().list(&ListParams::default().labels(LABEL))).await?;
+        let secrets = self.call(LABEL, self.api().list(&ListParams::default().labels(LABEL))).await?;
         let of = |secret: Secret| {
             let vault = secret.metadata.name.clone().unwrap_or_default();
             zones(&vault, &secret).into_iter().map(move |keys| (vault.clone(), keys))
@@ -80,7 +86,7 @@ impl SecretVaults {
         zone: &Name,
         change: &impl Fn(Option<ZoneKeys>) -> Result<ZoneKeys, KeysError>,
     ) -> Result<ZoneKeys, Attempt> {
-        let secret = call(vault, self.api().get_opt(vault)).await?;
+        let secret = self.call(vault, self.api().get_opt(vault)).await?;
         let before = secret.as_ref().and_then(|secret| zone_in(vault, secret, zone)).transpose()?;
         let text = before.as_ref().map(ZoneKeys::to_stored);
         let after = change(before)?;
@@ -102,10 +108,12 @@ impl SecretVaults {
         let is_new = secret.is_none();
         let mut secret = secret.unwrap_or_else(|| empty(vault));
         secret.data.get_or_insert_default().insert(entry, ByteString(stored.into_bytes()));
+        // A Secret that a user made has to be found as well.
+        secret.metadata.labels.get_or_insert_default().insert(LABEL.to_owned(), "true".to_owned());
         // The version that was read is in the metadata, so a replacement of another is refused.
         let written = match is_new {
-            true => tokio::time::timeout(TIMEOUT, api.create(&parameters, &secret)).await,
-            false => tokio::time::timeout(TIMEOUT, api.replace(vault, &parameters, &secret)).await,
+            true => tokio::time::timeout(self.timeout, api.create(&parameters, &secret)).await,
+            false => tokio::time::timeout(self.timeout, api.replace(vault, &parameters, &secret)).await,
         };
         match written {
             Ok(Ok(_)) => Ok(()),
@@ -114,6 +122,17 @@ impl SecretVaults {
             }
             Ok(Err(error)) => Err(Attempt::Over(failed(vault, &error))),
             Err(_) => Err(Attempt::Over(refused(vault, "the API server does not answer"))),
+        }
+    }
+
+    async fn call<T>(
+        &self,
+        vault: &str,
+        call: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, KeysError> {
+        match tokio::time::timeout(self.timeout, call).await {
+            Ok(answer) => answer.map_err(|error| failed(vault, &error)),
+            Err(_) => Err(refused(vault, "the API server does not answer")),
         }
     }
 
@@ -135,9 +154,7 @@ impl From<KeysError> for Attempt {
 }
 
 fn empty(vault: &str) -> Secret {
-    let labels = [(LABEL, "true"), ("app.kubernetes.io/managed-by", "fingerpost")];
-    let labels: BTreeMap<String, String> =
-        labels.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let labels = BTreeMap::from([("app.kubernetes.io/managed-by".to_owned(), "fingerpost".to_owned())]);
     let metadata = ObjectMeta { name: Some(vault.to_owned()), labels: Some(labels), ..ObjectMeta::default() };
     Secret { metadata, type_: Some("Opaque".to_owned()), ..Secret::default() }
 }
@@ -154,13 +171,6 @@ fn zone_in(vault: &str, secret: &Secret, zone: &Name) -> Option<Result<ZoneKeys,
 fn read(vault: &str, entry: &str, value: &[u8]) -> Result<ZoneKeys, KeysError> {
     let text = std::str::from_utf8(value).unwrap_or_default();
     ZoneKeys::from_stored(text).map_err(|error| refused(vault, &format!("{entry}: {error}")))
-}
-
-async fn call<T>(vault: &str, call: impl Future<Output = kube::Result<T>>) -> Result<T, KeysError> {
-    match tokio::time::timeout(TIMEOUT, call).await {
-        Ok(answer) => answer.map_err(|error| failed(vault, &error)),
-        Err(_) => Err(refused(vault, "the API server does not answer")),
-    }
 }
 
 fn failed(vault: &str, error: &kube::Error) -> KeysError {

@@ -5,15 +5,19 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use planner::ViewInfo;
+use planner::Signer;
 use server::dnssec::ZoneKeys;
 
 use crate::instance::Instance;
 use crate::instance::signing::KeySource;
-use crate::keys::{self, KeyFolder, KeysError, SecretVaults};
+use crate::keys::{KeyFolder, KeysError, SecretVaults};
 
 /// How often the Secrets are looked at.
 const EVERY: Duration = Duration::from_secs(10);
+
+/// How often a Secret that was never read is asked for before zones go on without it, and the pause.
+const FIRST_ATTEMPTS: usize = 3;
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// The keys that a server hears of.
 #[derive(Debug)]
@@ -23,6 +27,9 @@ pub(super) struct HeardKeys {
     read: BTreeSet<String>,
     looked: Option<Instant>,
 }
+
+/// What a Secret holds, entry by entry.
+type Found = Vec<Result<ZoneKeys, KeysError>>;
 
 impl HeardKeys {
     /// Signs with the keys that were kept.
@@ -38,22 +45,21 @@ impl HeardKeys {
         HeardKeys { kept, read: BTreeSet::new(), looked: None }
     }
 
-    /// Reads the Secrets of these views, where one was never read or it is time; says whether any key
-    /// is another.
+    /// Reads the Secrets of these classes, where one was never read or it is time; says whether any key
+    /// is another. Classes that this server does not answer for are among them: their signatures count
+    /// in the serials of zones that it shares with them.
     pub(super) async fn look(
         &mut self,
         instance: &Instance,
         vaults: &SecretVaults,
-        views: &[ViewInfo],
+        signers: &[Signer],
     ) -> bool {
-        let vault = |view: &ViewInfo| view.dnssec.as_ref().map(|spec| keys::vault(&view.name, spec));
-        let wanted: BTreeSet<String> = views.iter().filter_map(vault).collect();
+        let wanted: BTreeSet<&String> = signers.iter().map(|signer| &signer.vault).collect();
         let is_time = self.looked.is_none_or(|looked| looked.elapsed() >= EVERY);
-        let due: Vec<&String> =
-            wanted.iter().filter(|vault| is_time || !self.read.contains(*vault)).collect();
+        let due = wanted.into_iter().filter(|vault| is_time || !self.read.contains(*vault));
         let mut changed = false;
-        for vault in due {
-            changed |= match vaults.load(vault).await {
+        for vault in due.collect::<Vec<_>>() {
+            changed |= match self.load(vaults, vault).await {
                 Ok(found) => self.take(instance, vault, found.unwrap_or_default()),
                 Err(error) => {
                     tracing::warn!("{error}");
@@ -68,7 +74,20 @@ impl HeardKeys {
         changed
     }
 
-    fn take(&self, instance: &Instance, vault: &str, found: Vec<Result<ZoneKeys, KeysError>>) -> bool {
+    /// At the first look a hiccup of the API server would leave zones unsigned until the next.
+    async fn load(&self, vaults: &SecretVaults, vault: &str) -> Result<Option<Found>, KeysError> {
+        let mut further = if self.read.contains(vault) { 0 } else { FIRST_ATTEMPTS - 1 };
+        loop {
+            match vaults.load(vault).await {
+                Err(error) if further > 0 => tracing::debug!("{error}; it is tried again"),
+                found => return found,
+            }
+            further -= 1;
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    fn take(&self, instance: &Instance, vault: &str, found: Found) -> bool {
         let mut changed = false;
         for keys in found {
             let Ok(keys) = keys.inspect_err(|error| tracing::error!("{error}")) else { continue };

@@ -105,7 +105,7 @@ impl ClusterSecrets {
         let object = match answer {
             Ok(object) => object.ok_or_else(|| Missing::not_found(name))?,
             Err(kube::Error::Api(status)) if status.code == 403 => {
-                return Err(Missing::NotFound(format!("the operator may not read the Secret {name}")));
+                return Err(Missing::NotFound(format!("there is no right to read the Secret {name}")));
             }
             Err(_) => return Err(unknown()),
         };

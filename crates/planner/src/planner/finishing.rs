@@ -1,6 +1,6 @@
 //! Last stage: serials, child objects, and the delta.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dns::Name;
 
@@ -8,8 +8,10 @@ use super::{Planner, Work};
 use crate::children::{ChildRef, Made};
 use crate::delta::{ChangeKind, Delta};
 use crate::input::ClusterId;
+use crate::place::Scope;
 use crate::setting::Numbering;
 use crate::snapshot::Id;
+use crate::views::Signer;
 use crate::zone_table::{Candidate, Source};
 
 impl Planner {
@@ -20,11 +22,14 @@ impl Planner {
             if work.renumber_all { all.collect() } else { work.zones.iter().copied().collect() };
         for number in touched {
             let state = &mut self.zones[number as usize];
-            let scope = state.scope();
-            let is_signed = self.views.signed.iter().any(|place| scope.covers(place));
-            let signed = self.snapshot.signed.get(&state.origin).filter(|_| is_signed);
-            state.signed = signed.copied().unwrap_or(0);
-            if state.renumber(&mut self.snapshot.serials, today, numbering) {
+            let (scope, signed) = (state.scope(), self.snapshot.signed.get(&state.origin));
+            state.signed = signed.map_or(0, |signed| signed_number(&self.views.signers, &scope, signed));
+            let is_new = state.renumber(&mut self.snapshot.serials, today, numbering);
+            // What is transferred moves with this too, and it may while the SOA stays: a server hears of
+            // other signatures after their serial.
+            let saved = self.snapshot.serials.get(&state.origin).copied();
+            let settled = numbering != Numbering::Followed || state.is_settled(saved);
+            if std::mem::replace(&mut state.settled, settled) != settled || is_new {
                 work.delta.zones.push(state.origin.clone());
             }
             if let Some(Candidate { zone, .. }) = &state.holder
@@ -138,4 +143,35 @@ fn merge_moves(children: &mut Vec<(ChildRef, ChangeKind)>) {
         }
         moved
     });
+}
+
+/// What the signatures of a zone count as. Keys that no class signs with any more count for nothing:
+/// not every process has heard of them.
+fn signed_number(signers: &[Signer], scope: &Scope, signed: &BTreeMap<String, u64>) -> u64 {
+    let signing = signers.iter().filter(|signer| scope.covers(&signer.place));
+    let vaults: BTreeSet<&str> = signing.map(|signer| signer.vault.as_str()).collect();
+    let counted = signed.iter().filter(|(vault, _)| vaults.contains(vault.as_str()));
+    counted.fold(0, |sum, (_, number)| sum.wrapping_add(*number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::place::Place;
+
+    #[test]
+    fn only_the_keys_that_a_class_signs_with_now_count() {
+        let signer = |class: &str, vault: &str| {
+            let place = Place::Class(class.into());
+            Signer { place, vault: vault.to_owned(), spec: Default::default() }
+        };
+        let numbers = |pairs: &[(&str, u64)]| {
+            pairs.iter().map(|(vault, number)| ((*vault).to_owned(), *number)).collect::<BTreeMap<_, _>>()
+        };
+        let signers = [signer("a", "new"), signer("b", "shared"), signer("c", "shared")];
+        let number = |pairs| signed_number(&signers, &Scope::Everywhere, &numbers(pairs));
+        assert_eq!(number(&[("new", 3), ("shared", 4)]), 7, "once for each vault");
+        assert_eq!(number(&[("new", 3), ("old", 9), ("shared", 4)]), 7, "a vault of before");
+        assert_eq!(number(&[("old", 9)]), 0);
+    }
 }

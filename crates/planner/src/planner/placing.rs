@@ -195,7 +195,7 @@ impl Planner {
         let now = Views::of(&self.snapshot, self.clusters.len(), &self.setting);
         let before = std::mem::replace(&mut self.views, now);
         work.delta.views = before.shown != self.views.shown;
-        work.renumber_all |= before.signed != self.views.signed;
+        work.renumber_all |= before.signers != self.views.signers;
         if before.places != self.views.places {
             work.nodes.extend(self.mixed.iter().cloned());
             work.all_domains = true;

@@ -305,9 +305,9 @@ fn subject(change: &Change) -> (u16, String) {
         | Change::BrokenFile(cluster, path, ..)
         | Change::DeleteFile(cluster, path) => (cluster.0, format!("file {path}")),
         Change::Serial(origin, _) => (0, format!("serial {origin}")),
+        Change::Signed(vault, origin, _) => (0, format!("signed {vault} {origin}")),
         Change::Health(probe, _) => (0, format!("health {}", probe.0)),
         Change::Direction(cluster, reference, _) => (cluster.0, format!("direction {}", reference.name)),
-        Change::Signed(origin, _) => (0, format!("signed {origin}")),
         Change::ChildOutcome(child, _) => (child.cluster.0, format!("outcome {child:?}")),
         Change::Delivered(told) => (0, format!("delivered {} {} {}", told.class, told.name, told.rtype)),
         Change::LookedUp(told) => (0, format!("looked up {} {} {}", told.class, told.name, told.rtype)),

@@ -77,7 +77,9 @@ impl Hall {
             transfers: JoinSet::new(),
         };
         let tls = self.tls.clone();
+        let open = self.service.counters.open_connection();
         self.connections.spawn(async move {
+            let _open = open;
             if let Err(error) = converse(stream, tls, conversation).await {
                 tracing::debug!(%client, %error, "connection ended");
             }

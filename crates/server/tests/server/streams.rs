@@ -46,6 +46,14 @@ async fn where_all_places_are_taken_the_one_that_idles_longest_gives_way() {
     assert!(closes(&mut second).await, "the first had asked since");
     assert!(is_answered(&mut first).await);
     assert_eq!(handle.counters().snapshot().refused_connections, 0);
+    assert_eq!(handle.counters().snapshot().open_connections, 2);
+    drop((first, third));
+    let all_closed = async {
+        while handle.counters().snapshot().open_connections > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(Duration::from_secs(60), all_closed).await.unwrap();
 }
 
 #[tokio::test]
