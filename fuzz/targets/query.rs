@@ -34,7 +34,11 @@ fuzz_target!(|octets: &[u8]| {
             // Each path has its own way to number what a response is about, and the fast one leaves the
             // name that an alias leads to as it is; code, flags and counts of records are the same.
             let slow = reply.map(|reply| Reply { subject: fast.subject, ..reply });
-            assert_eq!((Some(fast), &again[..12]), (slow, &response[..12]), "the fast path says something else");
+            assert_eq!(
+                (Some(fast), &again[..12]),
+                (slow, &response[..12]),
+                "the fast path says something else"
+            );
         }
         if let Some(reply) = respond_limited(octets, around, &mut response) {
             assert!(response.len() <= octets.len(), "a limited reply is longer than its query");
