@@ -17,9 +17,9 @@ pub(crate) fn placement(planner: &Planner, id: Id, entry: &Entry, outcome: &Plac
         PlacementState::Claimed => claimed(planner, id, entry, outcome),
         state => refused(outcome, state),
     };
-    notes.push(healthy(planner, id, outcome));
-    if outcome.state == PlacementState::Claimed && planner.lost(id).is_empty() {
-        notes.push(steering(planner, id, outcome));
+    if outcome.state == PlacementState::Claimed {
+        notes.push(healthy(planner, id, outcome));
+        notes.extend(planner.lost(id).is_empty().then(|| steering(planner, id, outcome)));
     }
     notes.extend(regions(outcome));
     notes.extend(witness(planner, entry, outcome));

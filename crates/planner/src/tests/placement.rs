@@ -129,7 +129,7 @@ fn a_target_that_was_never_up_counts_until_another_was() {
 
 #[test]
 fn a_probe_comes_with_its_first_user_and_goes_with_its_last() {
-    let mut planner = planner(vec![]);
+    let mut planner = planner(vec![class()]);
     let came = planner.apply(vec![placement("one", "active-active")]).probes;
     assert_eq!(came.iter().filter(|(_, spec)| spec.is_some()).count(), 2);
     assert!(planner.apply(vec![placement("two", "active-active")]).probes.is_empty(), "they are the same");
@@ -148,10 +148,38 @@ fn a_probe_comes_with_its_first_user_and_goes_with_its_last() {
 
 #[test]
 fn a_time_alone_is_no_change_of_health() {
-    let mut planner = planner(vec![placement("one", "active-active")]);
+    let mut planner = planner(vec![class(), placement("one", "active-active")]);
     let told = |since| TargetHealth { state: TargetState::Up, since, reason: "".into(), seen_up: true };
     let first = probe(&planner, 1);
     planner.apply(vec![Change::Health(first, told(5))]);
     planner.apply(vec![Change::Health(first, told(9))]);
     assert_eq!(planner.target_health(first).unwrap().since, 5);
+}
+
+#[test]
+fn the_story_of_a_name_tells_of_its_regions_and_of_how_its_class_chooses() {
+    let mut planner = planner(vec![class(), placement("first", "active-hotstandby")]);
+    planner.apply(vec![health(&planner, 1, TargetState::Down), health(&planner, 2, TargetState::Up)]);
+    let story = planner.explain(&Name::parse("first.example.org").unwrap());
+    let [maker] = &story.makers[..] else { panic!("{story:?}") };
+    let told =
+        |text: &str| assert!(maker.way.iter().any(|line| line.contains(text)), "{text}: {:?}", maker.way);
+    told("DNSClass edge: webhook server");
+    told("mode active-hotstandby");
+    told("Steering SteeringReduced: ");
+    told(
+        "region weu: 192.0.2.1; down since 1970-01-01T00:00:00Z (192.0.2.1: connection refused); not in the answer",
+    );
+    told("region neu: 192.0.2.2; up since 1970-01-01T00:00:00Z; in the answer");
+}
+
+#[test]
+fn what_may_not_be_answered_is_not_probed() {
+    let zone = put(json!({
+        "apiVersion": "kubi.zone/v1alpha1", "kind": "Zone",
+        "metadata": { "name": "zone", "namespace": "dns" }, "spec": { "domainName": "example.org" },
+    }));
+    let planner = planner(vec![zone, class(), placement("first", "active-hotstandby")]);
+    assert_eq!(planner.probes().count(), 0);
+    assert_eq!(given(&planner, "first"), Vec::<String>::new());
 }

@@ -191,7 +191,8 @@ impl Model {
         }
         let (namespace, name) = (pick(&["blue", "green"], which), pick(&["one", "two", "three"], which / 2));
         let reference = ObjectRef { kind: Kind::Placement, namespace: namespace.into(), name: name.into() };
-        let region = |number: u8| (number % 4 > 0).then(|| pick(&["weu", "neu", "gone"], number).into());
+        let region =
+            |number: u8| (!number.is_multiple_of(4)).then(|| pick(&["weu", "neu", "gone"], number).into());
         let lease = (shape % 3 == 0).then(|| LeaseFact {
             holder: region(shape / 3),
             generation: u64::from(shape),
@@ -480,25 +481,26 @@ fn placement_spec(shape: u8) -> Value {
     let mut weu = weu;
     if mode == "weighted-canary" {
         (weu["weight"], neu["weight"]) = (json!(80), json!(shape / 32 * 10));
-    } else if shape % 7 == 0 {
+    } else if shape.is_multiple_of(7) {
         neu["weight"] = json!(0);
     }
-    let regions = if mode == "single-region" && shape % 9 != 0 { json!([weu]) } else { json!([weu, neu]) };
+    let regions =
+        if mode == "single-region" && !shape.is_multiple_of(9) { json!([weu]) } else { json!([weu, neu]) };
     let hostname =
         pick(&["www.example.org", "www.team.example.org", "www.example.net", "example.net"], shape / 5);
     let mut spec = json!({ "hostname": hostname, "mode": mode, "regions": regions });
-    if shape % 3 != 0 {
-        let codes = if shape % 2 == 0 { json!(["200"]) } else { json!(["200-299"]) };
+    if !shape.is_multiple_of(3) {
+        let codes = if shape.is_multiple_of(2) { json!(["200"]) } else { json!(["200-299"]) };
         let (failures, successes) = (1 + shape / 8 % 2, 1 + shape / 16 % 2);
         spec["healthCheck"] = json!({ "protocol": "HTTP", "expectedCodes": codes, "failures": failures, "successes": successes });
     }
-    if shape % 5 == 0 {
+    if shape.is_multiple_of(5) {
         spec["witness"] = json!({ "http": { "url": "https://witness.example.net" } });
     }
     if shape % 4 != 3 {
         spec["dnsClassRef"] = json!({ "name": pick(&["one", "two", "three"], shape / 7) });
     }
-    if mode == "active-active" && shape % 2 == 0 {
+    if mode == "active-active" && shape.is_multiple_of(2) {
         spec["routing"] = json!("closest");
     }
     spec
