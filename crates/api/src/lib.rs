@@ -36,7 +36,10 @@ pub mod router;
 pub use crds::{crd_yaml, crds, crds_yaml};
 pub use dnsclass::{DNSClassSpec, DNSRecordSpec};
 pub use duration::{Duration, DurationError};
-pub use foreign::{DNSEndpointSpec, DeliveredRecord, Delivery, Endpoint, Ingress, Service};
+pub use foreign::{
+    DNSEndpointSpec, DeliveredRecord, Delivery, Endpoint, GatewayAddress, Ingress, Listener, ListenerGateway,
+    ManagedCluster, Service,
+};
 pub use health_check::{HealthCheck, Protocol};
 pub use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 pub use kind::{Kind, Lookup};
