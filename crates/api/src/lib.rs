@@ -47,6 +47,7 @@ pub use kuadrant::KuadrantDNSPolicySpec;
 pub use kubizone::{Delegation, RecordDelegation, RecordSpec, ZoneRef, ZoneSpec};
 pub use meta::{Meta, Owner};
 pub use object::{Object, Spec, decode, manifest, validate};
+pub use pattern::is_place;
 pub use placement::PlacementSpec;
 pub use problem::Problem;
 pub use prune::prune;
