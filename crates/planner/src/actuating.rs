@@ -6,6 +6,7 @@ use crate::children::ChildRef;
 use crate::facts::Index;
 use crate::input::ClusterId;
 use crate::marks::{CONTROLLER_ANNOTATIONS, LAST_VALID_SPEC, MANAGED_BY, PARENT_ZONE};
+use crate::notes::kuadrant::POLICY_AFFECTED;
 use crate::output::Outcome;
 use crate::planner::Planner;
 
@@ -22,6 +23,11 @@ pub fn is_child_annotation(key: &str) -> bool {
 /// Whether a label or annotation of one of our objects is one that the plan sets.
 pub fn is_own_metadata(key: &str) -> bool {
     [PARENT_ZONE, LAST_VALID_SPEC].contains(&key)
+}
+
+/// Whether a condition of somebody else's object is one that the plan sets.
+pub fn is_own_condition(kind: &str) -> bool {
+    kind == POLICY_AFFECTED
 }
 
 impl Planner {

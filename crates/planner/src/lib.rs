@@ -45,7 +45,7 @@ mod zone_table;
 #[cfg(test)]
 mod tests;
 
-pub use actuating::{is_child_annotation, is_child_label, is_own_metadata};
+pub use actuating::{is_child_annotation, is_child_label, is_own_condition, is_own_metadata};
 pub use children::{ChildKind, ChildRef};
 pub use delivery::{
     ClassHealth, Delivered, DeliveryResult, LookedUp, Sight, Trouble, WantedSet, Written, set_hash,

@@ -2,7 +2,7 @@
 
 mod dnsclass;
 pub(crate) mod fate;
-mod kuadrant;
+pub(crate) mod kuadrant;
 mod kubizone;
 mod looked_up;
 mod published;

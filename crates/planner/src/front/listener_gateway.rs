@@ -21,7 +21,7 @@ use api::{Kind, Object, Spec};
 use dns::{Geo, Name, RecordSet, Rtype};
 
 use self::clusters::{Cluster, clusters};
-use self::sets::host_sets;
+use self::sets::{Manner, host_sets};
 use crate::backing::Backing;
 use crate::front::kuadrant_policy::{DEFAULT, applied, is_default_policy, spec_of};
 use crate::output::{ChildSeed, Claim, Outcome, Output};
@@ -97,7 +97,9 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, gateway: &ListenerGatew
             output.claims.extend(kept);
             continue;
         }
-        let (sets, probes) = host_sets(&host, &clusters, spec, outcome.trouble.is_some());
+        let as_tree = scope.class().is_some_and(|class| external(view, class).is_some());
+        let manner = Manner { anyhow: outcome.trouble.is_some(), as_tree };
+        let (sets, probes) = host_sets(&host, &clusters, spec, manner);
         outcome.probes.extend(probes);
         for set in sets {
             match claim(view, object, set, &scope) {
@@ -243,11 +245,18 @@ fn seeds(view: &View<'_>, claims: &[Claim]) -> Vec<ChildSeed> {
             seed.count += 1;
             continue;
         }
-        let backing = claim.scope.class().and_then(|class| view.class(class)).and_then(Backing::of);
-        if let Some(Backing::ExternalDNS(controller)) = backing {
+        if let Some(controller) = claim.scope.class().and_then(|class| external(view, class)) {
             let seed = ChildSeed { first: number as u16, ..ChildSeed::of_class(&controller) };
             seeds.push((claim.scope.clone(), seed));
         }
     }
     seeds.into_iter().map(|(_, seed)| seed).collect()
+}
+
+/// The ExternalDNS that a class is.
+fn external(view: &View<'_>, class: &str) -> Option<Arc<str>> {
+    match view.class(class).and_then(Backing::of)? {
+        Backing::ExternalDNS(controller) => Some(controller),
+        _ => None,
+    }
 }

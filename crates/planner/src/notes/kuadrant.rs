@@ -14,7 +14,7 @@ use crate::planner::{Evaluated, Planner};
 use crate::snapshot::{Entry, Id};
 
 /// The condition of a Gateway that the Gateway API has for policies.
-const POLICY_AFFECTED: &str = "gateway.networking.k8s.io/PolicyAffected";
+pub(crate) const POLICY_AFFECTED: &str = "gateway.networking.k8s.io/PolicyAffected";
 const PRESERVED: &str = "the old DNS has been preserved";
 
 /// What is said of a gateway: that a policy is at work on it, and nothing else.

@@ -14,19 +14,27 @@ use crate::probe::ProbeSpec;
 /// A cluster's part of a record set.
 type Leaf<'a> = (&'a Cluster, Steering);
 
-/// The record sets of a host, and the probes that they go by. `anyhow` disregards weights and places:
-/// everybody may answer.
+/// How the record sets of a host are made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Manner {
+    /// Weights and places are disregarded: everybody may answer.
+    pub(super) anyhow: bool,
+    /// A set of one cluster is steered too, so that its record tree has the same form when another joins.
+    pub(super) as_tree: bool,
+}
+
+/// The record sets of a host, and the probes that they go by.
 pub(super) fn host_sets(
     host: &Name,
     clusters: &[Cluster],
     spec: &KuadrantDNSPolicySpec,
-    anyhow: bool,
+    Manner { anyhow, as_tree }: Manner,
 ) -> (Vec<RecordSet>, Vec<ProbeSpec>) {
     let mut probes = Vec::new();
     let parts: Vec<Part> = clusters.iter().map(|one| part(one, host, spec, &mut probes)).collect();
     let geo = default_geo(spec).filter(|_| !anyhow);
     let tree = |_, leaves: Vec<(usize, Steering)>| {
-        let is_plain = leaves.len() == 1 && probes.is_empty();
+        let is_plain = leaves.len() == 1 && probes.is_empty() && !as_tree;
         let leaves = leaves.into_iter().map(|(number, leaf)| (&clusters[number], leaf)).collect();
         tree(leaves, geo, anyhow).filter(|_| !is_plain)
     };
