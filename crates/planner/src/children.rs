@@ -72,13 +72,14 @@ impl ChildRef {
 }
 
 /// A record set as a DNSEndpoint says it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ChildSet<'a> {
     pub(crate) claim: &'a Claim,
     /// Its TTL, where that is the DNSEndpoint's to say.
     pub(crate) ttl: Option<u32>,
     pub(crate) data: &'a [Rdata],
-    pub(crate) steering: Option<&'a Steering>,
+    /// What is up of its steering, and the data that stands for it where there is no record tree.
+    pub(crate) steered: Option<(Steering, Arc<[Rdata]>)>,
 }
 
 /// A child as it was last made.
@@ -206,7 +207,7 @@ impl Planner {
         let claims = self.standing_claims(id, evaluated, seed).into_iter();
         if !seed.is_of_class() {
             return claims
-                .map(|claim| ChildSet { claim, ttl: None, data: &claim.data, steering: None })
+                .map(|claim| ChildSet { claim, ttl: None, data: &claim.data, steered: None })
                 .collect();
         }
         claims.filter_map(|claim| self.whole_set(id, claim)).collect()
@@ -217,8 +218,14 @@ impl Planner {
         let node = self.zones[number as usize].nodes.get(&claim.name)?;
         let set = node.sets.iter().find(|set| set.scope == claim.scope && set.rtype == claim.rtype)?;
         let owner = self.set_owner(number, node, claim.scope.class()?, claim.rtype);
-        let steering = set.steering.as_deref();
-        (owner == Some(id)).then_some(ChildSet { claim, ttl: Some(set.ttl), data: &set.data, steering })
+        if owner != Some(id) {
+            return None;
+        }
+        let steering = set.steering.as_deref().and_then(|tree| self.steering_alive(id, &set.data, tree));
+        let members =
+            || self.lowered(Some(id), claim.scope.class().unwrap_or(""), set.named(&claim.name)).0.data;
+        let steered = steering.map(|steering| (steering, members()));
+        Some(ChildSet { claim, ttl: Some(set.ttl), data: &set.data, steered })
     }
 
     /// The claims of a child that stand, which is what it may publish.
@@ -334,8 +341,8 @@ fn fingerprint_of_endpoint(
     sets: &[ChildSet<'_>],
 ) -> u64 {
     let mut hasher = FxHasher::default();
-    for ChildSet { claim, ttl, data, steering } in sets {
-        (&claim.name, claim.rtype, data, ttl, steering).hash(&mut hasher);
+    for ChildSet { claim, ttl, data, steered } in sets {
+        (&claim.name, claim.rtype, data, ttl, steered).hash(&mut hasher);
     }
     if let Outcome::DnsRecord(outcome) = &evaluated.output.outcome {
         outcome.properties.hash(&mut hasher);

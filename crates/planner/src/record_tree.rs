@@ -21,7 +21,7 @@ use crate::children::stable_hash;
 /// The TTL of the aliases that rarely change.
 const ALIAS_TTL: u32 = 300;
 /// The TTL of the weighted level and of the addresses.
-pub(crate) const TARGET_TTL: u32 = 60;
+const TARGET_TTL: u32 = 60;
 const WEIGHT: &str = "aws/weight";
 const COUNTRY: &str = "aws/geolocation-country-code";
 const CONTINENT: &str = "aws/geolocation-continent-code";

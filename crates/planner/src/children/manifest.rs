@@ -11,7 +11,7 @@ use crate::marks::{
 };
 use crate::output::{ChildSeed, Outcome};
 use crate::planner::{Evaluated, Planner};
-use crate::record_tree::{SteeredSet, TARGET_TTL, TreeSet, record_tree};
+use crate::record_tree::{SteeredSet, TreeSet, record_tree};
 use crate::snapshot::Id;
 
 impl Planner {
@@ -152,21 +152,21 @@ fn endpoints_of_name(owner: &str, sets: &[&ChildSet<'_>], settings: &[Value]) ->
     }
 }
 
-impl<'a> ChildSet<'a> {
-    fn steered(&self) -> Option<SteeredSet<'a>> {
-        Some(SteeredSet { data: self.data, rtype: self.claim.rtype, steering: self.steering? })
+impl ChildSet<'_> {
+    fn steered(&self) -> Option<SteeredSet<'_>> {
+        let (steering, _) = self.steered.as_ref()?;
+        Some(SteeredSet { data: self.data, rtype: self.claim.rtype, steering })
     }
 }
 
 fn endpoint(set: &ChildSet<'_>, settings: &[Value]) -> Value {
+    let data = set.steered.as_ref().map_or(set.data, |(_, members)| members);
     let mut endpoint = json!({
         "dnsName": set.claim.name.undotted(),
         "recordType": set.claim.rtype.to_string(),
-        "targets": set.data.iter().map(target).collect::<Vec<_>>(),
+        "targets": data.iter().map(target).collect::<Vec<_>>(),
     });
     if let Some(ttl) = set.ttl {
-        // What would be steered elsewhere is the addresses themselves here.
-        let ttl = if set.steering.is_some() { TARGET_TTL } else { ttl };
         endpoint["recordTTL"] = json!(ttl);
     }
     if !settings.is_empty() {

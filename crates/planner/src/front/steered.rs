@@ -19,13 +19,6 @@ pub(crate) struct Part {
     pub(crate) targets: Vec<(ProbeTarget, Option<ProbeId>)>,
 }
 
-impl Part {
-    /// Whether it is reached by a host name, which stands beside no addresses.
-    pub(crate) fn is_alias(&self) -> bool {
-        self.targets.iter().any(|(target, _)| target.rtype() == Rtype::CNAME)
-    }
-}
-
 impl ProbeTarget {
     /// An address, or else a host name.
     pub(crate) fn parse(text: &str) -> Option<ProbeTarget> {

@@ -65,6 +65,7 @@ impl Planner {
         self.tell_deliveries(&mut work);
         let policies = self.policies_of(&work.statuses);
         work.statuses.extend(policies);
+        work.delta.probes = self.probing.moved();
         let ids = work.statuses.take();
         work.delta.statuses.extend(ids.into_iter().filter_map(|id| self.reference(id)));
         for id in &work.gone {
