@@ -1,7 +1,6 @@
 //! The tracked view: the only way in which an evaluation sees anything but its own object.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::dnsclass::DNSClassSpec;
@@ -12,6 +11,7 @@ use crate::backing::Backing;
 use crate::facts::{Fact, Index, Ledger, ObjectKey, Reads};
 use crate::identity::{Controller, Identity, Target};
 use crate::input::{ClusterId, ObjectRef};
+use crate::memory::Placed;
 use crate::output::{Output, SeedDelivery};
 use crate::place::{Place, Scope};
 use crate::rank::Rank;
@@ -152,8 +152,8 @@ impl<'a> View<'a> {
     }
 
     /// What the regions of an object were last known to be reached by.
-    pub(crate) fn placed(&self, object: &Object) -> BTreeMap<String, Vec<String>> {
-        self.snapshot.placed_regions(&ObjectKey::of(self.cluster, object))
+    pub(crate) fn placed(&self, object: &Object) -> Placed {
+        self.snapshot.placed(&ObjectKey::of(self.cluster, object))
     }
 
     /// A DNSClass.

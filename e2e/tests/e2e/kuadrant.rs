@@ -28,9 +28,7 @@ fn own_policy(weight: u16) -> Value {
 
 /// A gateway that has these clusters, as another controller writes it.
 fn gateway(clusters: &[(&str, &str)]) -> Value {
-    let address = |(cluster, address): &(&str, &str)| {
-        json!({"type": "kuadrant.io/MultiClusterIPAddress", "value": format!("{cluster}/{address}")})
-    };
+    let address = |(cluster, address): &(&str, &str)| json!({"type": "kuadrant.io/MultiClusterIPAddress", "value": format!("{cluster}/{address}")});
     let accepted = json!({
         "type": "Accepted", "status": "True", "reason": "Accepted", "message": "by another controller",
         "lastTransitionTime": "2026-01-01T00:00:00Z",
@@ -59,11 +57,13 @@ spec: {zones: [example.org], externalDNS: {controller: dns-aws}}
 /// Waits until the weights of the tree are these, and as many clusters have addresses.
 fn expect_tree(world: &World<e2e::Alone>, weights: &[&str]) -> Result<()> {
     world.expect(&format!("a tree with the weights {weights:?}"), |api| {
-        let child = api.get(&endpoint("apps", TREE)).map_err(|error| format!("{error:#}"))?.unwrap_or_default();
+        let child =
+            api.get(&endpoint("apps", TREE)).map_err(|error| format!("{error:#}"))?.unwrap_or_default();
         let endpoints = child["spec"]["endpoints"].as_array().cloned().unwrap_or_default();
         let property = |one: &Value| {
             let property = &one["providerSpecific"][0];
-            (property["name"] == "aws/weight").then(|| property["value"].as_str().unwrap_or_default().to_owned())
+            (property["name"] == "aws/weight")
+                .then(|| property["value"].as_str().unwrap_or_default().to_owned())
         };
         let found: Vec<String> = endpoints.iter().filter_map(property).collect();
         let addressed = endpoints.iter().filter(|one| one["recordType"] == "A").count();
@@ -74,7 +74,11 @@ fn expect_tree(world: &World<e2e::Alone>, weights: &[&str]) -> Result<()> {
 /// What the operator has taken of the gateway, by its managed fields.
 fn taken(gateway: &Value) -> Vec<Value> {
     let fields = gateway["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
-    fields.into_iter().filter(|one| one["manager"] == "fingerpost").map(|one| one["fieldsV1"].clone()).collect()
+    fields
+        .into_iter()
+        .filter(|one| one["manager"] == "fingerpost")
+        .map(|one| one["fieldsV1"].clone())
+        .collect()
 }
 
 #[test]
@@ -88,7 +92,10 @@ fn a_policy_spreads_clients_and_takes_one_condition_of_its_gateway() -> Result<(
     world.expect_condition(GATEWAY, AFFECTED, "True", "PolicyApplied")?;
     world.expect_condition(&policy("mine"), "Ready", "Unknown", "Pending")?;
     let held = world.expect_there(GATEWAY)?;
-    ensure!(condition(&held, "Accepted").is_some_and(|one| one["message"] == "by another controller"), "{held}");
+    ensure!(
+        condition(&held, "Accepted").is_some_and(|one| one["message"] == "by another controller"),
+        "{held}"
+    );
     let [fields] = &taken(&held)[..] else { anyhow::bail!("more was taken: {held}") };
     let key = format!("k:{{\"type\":\"{AFFECTED}\"}}");
     let conditions = fields["f:status"]["f:conditions"].as_object().cloned().unwrap_or_default();
@@ -110,7 +117,8 @@ fn a_policy_spreads_clients_and_takes_one_condition_of_its_gateway() -> Result<(
     });
     world.apply(&cluster.to_string())?;
     world.expect("the label to count", |api| {
-        let child = api.get(&endpoint("apps", TREE)).map_err(|error| format!("{error:#}"))?.unwrap_or_default();
+        let child =
+            api.get(&endpoint("apps", TREE)).map_err(|error| format!("{error:#}"))?.unwrap_or_default();
         if child.to_string().contains("\"50\"") { Ok(()) } else { Err(child.to_string()) }
     })?;
     world.proxy.wait_for_quiet(QUIET)?;
@@ -143,7 +151,9 @@ fn a_default_policy_is_made_once_steps_aside_and_is_the_users_once_edited() -> R
     drop(operator);
     let operator = world.operator(&[])?;
     world.apply(&own_policy(7).to_string())?;
-    world.expect_condition(&policy("mine"), "Ready", "False", "Conflicted").with_context(|| operator.output())?;
+    world
+        .expect_condition(&policy("mine"), "Ready", "False", "Conflicted")
+        .with_context(|| operator.output())?;
     expect_tree(&world, &["20", "20"])?;
     world.proxy.wait_for_quiet(QUIET)?;
     ensure!(world.api().get(&default)?.is_some(), "a user's policy was deleted");

@@ -50,7 +50,7 @@ pub(crate) enum PlacementState {
     Claimed,
     /// No region is reached by anything, and none ever was.
     NoTargets,
-    NoClass,
+    NoClass(Arc<str>),
     /// The name is outside the domains that the class may write.
     OutsideClass(Box<[String]>),
     NoZone,

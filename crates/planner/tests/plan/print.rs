@@ -2,9 +2,11 @@
 
 use std::fmt::Write;
 
-use dns::{Member, Name, Rdata, RecordSet, Rtype, Steering};
+use dns::{Name, RecordSet, Rtype};
 use planner::{ClusterId, Note, ObjectRef, Planner, Scope, ViewInfo, ZoneInfo};
 use serde_json::Value;
+
+use crate::steering;
 
 /// A line that is longer is broken up; items of lists have more room.
 const WIDTH: usize = 140;
@@ -27,6 +29,7 @@ pub(crate) fn plan(planner: &Planner) -> String {
     for (class, _) in planner.provider_classes() {
         text += &class_text(planner, &class);
     }
+    text += &steering::probes(planner);
     for child in planner.children() {
         let manifest = planner.child(&child).expect("a listed child has a manifest");
         let cluster = cluster_text(planner, child.cluster);
@@ -58,6 +61,9 @@ fn class_text(planner: &Planner, class: &str) -> String {
             for data in set.data.iter() {
                 writeln!(text, "  {zone}: {name} {} {} {data}{domain}{properties}", set.ttl, set.rtype)
                     .unwrap();
+            }
+            if let Some(steered) = steering::steered(&set) {
+                writeln!(text, "    steered {} {steered}", set.rtype).unwrap();
             }
         }
     }
@@ -143,39 +149,11 @@ fn zone_text(planner: &Planner, view: &ViewInfo, zone: &ZoneInfo) -> String {
         for data in set.data.iter() {
             writeln!(text, "    {} {} {} {data}", set.name, set.ttl, set.rtype).unwrap();
         }
-        if let Some(steering) = &set.steering {
-            writeln!(text, "      {}", steering_text(steering, &set.data)).unwrap();
+        if let Some(steered) = steering::steered(set) {
+            writeln!(text, "      steered {} {steered}", set.rtype).unwrap();
         }
     }
     text
-}
-
-/// A steering on one line: who is chosen how, and the data that each leaf stands for.
-fn steering_text(steering: &Steering, data: &[Rdata]) -> String {
-    let inner = |choice: &Steering| steering_text(choice, data);
-    let all = |choices: Vec<String>| choices.join(" | ");
-    match steering {
-        Steering::All(members) => {
-            let probed = |member: &Member| if member.probe.is_some() { " probed" } else { "" };
-            let member = |member: &Member| format!("{}{}", data[usize::from(member.data)], probed(member));
-            members.iter().map(member).collect::<Vec<_>>().join(", ")
-        }
-        Steering::Weighted { sticky, choices } => {
-            let kind = if *sticky { "sticky" } else { "drawn" };
-            let choices = choices.iter().map(|(weight, choice)| format!("{weight} {}", inner(choice)));
-            format!("{kind}({})", all(choices.collect()))
-        }
-        Steering::Geo { choices, default } => {
-            let choices = choices.iter().map(|(geo, choice)| format!("{geo} {}", inner(choice)));
-            let default = std::iter::once(format!("else {}", inner(default)));
-            format!("places({})", all(choices.chain(default).collect()))
-        }
-        Steering::Failover(groups) => format!("first({})", all(groups.iter().map(inner).collect())),
-        Steering::Closest(choices) => {
-            format!("closest({})", all(choices.iter().map(|(_, choice)| inner(choice)).collect()))
-        }
-        Steering::Named(name, choice) => format!("{name}: {}", inner(choice)),
-    }
 }
 
 /// The plan's own names and those of the zone file that no object touches, in canonical order.
