@@ -301,6 +301,8 @@ impl Planner {
             Change::Health(probe, health) => {
                 self.probing.take(probe, health);
                 work.statuses.extend(self.probing.users(probe));
+                // What an ExternalDNS is given follows our probes.
+                work.children.extend(self.probing.users(probe));
             }
             Change::Direction(cluster, reference, direction) => {
                 let key = ObjectKey::new(cluster, reference);
