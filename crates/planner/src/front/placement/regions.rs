@@ -94,31 +94,43 @@ fn referenced(view: &View<'_>, object: &Object, reference: &RegionRef) -> Result
         let found = view.get(kind, namespace, &reference.name).map(|(_, object)| object);
         found.ok_or_else(|| Lack::NotFound(text()))
     };
-    let service = match (&*reference.group, &*reference.kind) {
-        ("", "Service") => load_balancer_of(get(Kind::Service)?),
-        ("routing.router.io", "Gateway") => {
-            let gateway = get(Kind::Gateway)?;
-            match &gateway.spec {
-                Spec::Gateway(spec) => load_balancer(view, gateway, spec).and_then(load_balancer_of),
-                _ => None,
-            }
-        }
-        _ => return Err(Lack::NotFound(text())),
+    let texts = match (&*reference.group, &*reference.kind) {
+        ("", "Service") => load_balancer_of(get(Kind::Service)?).map(ingress),
+        ("routing.router.io", "Gateway") => router_gateway(view, get(Kind::Gateway)?).map(ingress),
+        _ => listener_gateway(get(Kind::ListenerGateway)?),
     };
-    let targets = service.map(ingress).unwrap_or_default();
+    let targets = chosen(texts.unwrap_or_default());
     if targets.is_empty() { Err(Lack::NoAddress(text())) } else { Ok(targets) }
 }
 
-/// A load balancer's addresses; where it has none, its first host name.
-fn ingress(service: &Service) -> Vec<ProbeTarget> {
-    let addresses = service.ingress.iter().filter_map(|entry| entry.ip.as_deref()?.parse().ok());
-    let addresses: Vec<ProbeTarget> = addresses.map(ProbeTarget::Address).collect();
-    if !addresses.is_empty() {
-        return addresses;
-    }
-    let mut hosts =
-        service.ingress.iter().filter_map(|entry| dns::Name::parse(entry.hostname.as_deref()?).ok());
-    hosts.next().map(ProbeTarget::Host).into_iter().collect()
+/// The load balancer of a router's Gateway.
+fn router_gateway<'a>(view: &View<'a>, gateway: &Object) -> Option<&'a Service> {
+    let Spec::Gateway(spec) = &gateway.spec else { return None };
+    load_balancer(view, gateway, spec).and_then(load_balancer_of)
+}
+
+/// What a load balancer was given.
+fn ingress(service: &Service) -> Vec<&str> {
+    service
+        .ingress
+        .iter()
+        .flat_map(|entry| entry.ip.iter().chain(&entry.hostname))
+        .map(String::as_str)
+        .collect()
+}
+
+/// What a Gateway of the Gateway API was given, in whichever cluster.
+fn listener_gateway(gateway: &Object) -> Option<Vec<&str>> {
+    let Spec::ListenerGateway(gateway) = &gateway.spec else { return None };
+    Some(gateway.addresses.iter().filter_map(|address| Some(address.parts()?.1)).collect())
+}
+
+/// All addresses; where there are none, the first host name.
+fn chosen(texts: Vec<&str>) -> Vec<ProbeTarget> {
+    let all = texts.into_iter().filter_map(ProbeTarget::parse);
+    let (addresses, hosts): (Vec<_>, Vec<_>) =
+        all.partition(|target| matches!(target, ProbeTarget::Address(_)));
+    if addresses.is_empty() { hosts.into_iter().take(1).collect() } else { addresses }
 }
 
 /// Fills in what was known last: where no region can be read, for those that could be read last; and for the
