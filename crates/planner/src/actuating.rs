@@ -3,11 +3,9 @@
 use api::Kind;
 
 use crate::children::ChildRef;
-use crate::facts::Index;
 use crate::input::ClusterId;
 use crate::marks::{CONTROLLER_ANNOTATIONS, LAST_VALID_SPEC, MANAGED_BY, PARENT_ZONE};
 use crate::notes::kuadrant::POLICY_AFFECTED;
-use crate::output::Outcome;
 use crate::planner::Planner;
 
 /// Whether a label of a DNSEndpoint is one that the plan sets.
@@ -56,15 +54,10 @@ impl Planner {
         has_unknown || self.has_starving_gateway(cluster, namespace)
     }
 
-    /// Whether a gateway of a namespace is ours to answer for and has lost its addresses before we saw any:
-    /// what an earlier process made of it stays.
+    /// Whether a gateway of a namespace has names of ours and no answer: what an earlier process made stays.
     fn has_starving_gateway(&self, cluster: ClusterId, namespace: &str) -> bool {
-        let index = Index::ListenerGateways(cluster, namespace.into());
-        let mut outcomes = self.snapshot.indexed(&index).filter_map(|(_, id)| self.evaluated(id));
-        outcomes.any(|one| match &one.output.outcome {
-            Outcome::Listeners(outcome) => outcome.trouble.is_some() && one.output.claims.is_empty(),
-            _ => false,
-        })
+        let keys = self.starving.iter().filter_map(|id| Some(&self.snapshot.entry(*id)?.key));
+        keys.into_iter().any(|key| key.cluster == cluster && *key.reference.namespace == *namespace)
     }
 }
 

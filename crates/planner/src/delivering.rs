@@ -15,6 +15,7 @@ use crate::facts::{Index, ObjectKey};
 use crate::input::{ClusterId, ObjectRef};
 use crate::lowering::Abilities;
 use crate::memory::{Identity, Memory, Placed};
+use crate::output::Outcome;
 use crate::place::{Place, Scope};
 use crate::planner::Planner;
 use crate::resolve::Set;
@@ -131,6 +132,7 @@ impl Planner {
             nodes.extend(named.map(|(name, _)| (zone.origin.clone(), name.clone())));
         }
         nodes.extend(self.kept(class).map(|(_, kept)| (self.zone_of(kept), kept.name.clone())));
+        nodes.extend(self.starved(class).map(|(zone, host)| (zone.clone(), host.clone())));
         nodes.sort();
         nodes.dedup();
         nodes.retain(|(zone, name)| !self.wanted(class, zone, name).is_empty());
@@ -142,6 +144,16 @@ impl Planner {
         let all = self.delivering.memory.iter();
         let all = all.flat_map(|(id, memory)| memory.identities().map(|one| (*id, one)));
         all.filter(move |(id, one)| *one.class == *class && self.is_kept_for(*id, one))
+    }
+
+    /// The zones and hosts of a class that gateways have no answer for: what stands there stays.
+    fn starved(&self, class: &str) -> impl Iterator<Item = (&Name, &Name)> {
+        let outcomes = self.starving.iter().filter_map(|id| Some(&self.evaluated(*id)?.output.outcome));
+        let starved = outcomes.flat_map(|outcome| match outcome {
+            Outcome::Listeners(outcome) => &outcome.starved[..],
+            _ => &[],
+        });
+        starved.filter(move |(own, ..)| **own == *class).map(|(_, zone, host)| (zone, host))
     }
 
     /// What a class is to hold at a name of a zone, by type.
@@ -159,6 +171,9 @@ impl Planner {
             let kept = identities.filter(|one| one.name == *name && *one.class == *class);
             let kept = kept.filter(|one| self.is_kept_for(id, one) && self.zone_of(one) == *zone);
             wanted.extend(kept.map(|one| keep(one.rtype, Some(one.domain.clone()))));
+        }
+        if wanted.is_empty() && self.starved(class).any(|(origin, host)| origin == zone && host == name) {
+            wanted.extend([Rtype::A, Rtype::AAAA, Rtype::CNAME].map(|rtype| keep(rtype, None)));
         }
         wanted.sort_by_key(|set| (set.rtype, set.set.is_none(), set.domain.clone()));
         wanted.dedup_by_key(|set| set.rtype);

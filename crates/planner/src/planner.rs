@@ -89,6 +89,8 @@ pub struct Planner {
     /// Why children could not be applied: those of which an actuator says so.
     pub(crate) failures: BTreeMap<ChildRef, String>,
     pub(crate) delivering: Delivering,
+    /// Gateways that have names of ours and no answer for them.
+    pub(crate) starving: BTreeSet<Id>,
     pub(crate) probing: Probing,
     domains: Domains,
     /// How many octets of hosts a gateway takes; a test makes it small.
@@ -191,6 +193,7 @@ impl Planner {
             renamed: FxHashMap::default(),
             failures: BTreeMap::new(),
             delivering: Delivering::default(),
+            starving: BTreeSet::new(),
             probing: Probing::default(),
             domains: Domains::default(),
             host_limit: LIMIT,

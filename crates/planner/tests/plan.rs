@@ -65,6 +65,7 @@ fn every_manifest_of_document_000_is_in_a_case() {
 #[test]
 fn every_manifest_of_document_001_is_in_a_case() {
     assert_eq!(case::unused("admission/accept/document-001"), Vec::<String>::new());
+    assert_eq!(case::unused("foreign/document-001"), Vec::<String>::new());
 }
 
 #[test]

@@ -49,6 +49,9 @@ pub(crate) struct ListenersOutcome {
     pub(crate) clusters: Vec<(Arc<str>, u32, Option<Geo>)>,
     /// Why the clusters cannot be answered with as the policy says: then what was answered before stays.
     pub(crate) trouble: Option<Trouble>,
+    /// What there is no answer for and never was since the start: class, zone and host. An earlier process
+    /// may have had one, which stays.
+    pub(crate) starved: Vec<(Arc<str>, Name, Name)>,
     pub(crate) problems: BTreeSet<ListenerProblem>,
     /// What was not used, each in a sentence.
     pub(crate) remarks: Vec<String>,
@@ -109,6 +112,7 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, gateway: &ListenerGatew
         }
     }
     keep_probes(view, &output.claims, &mut outcome.probes);
+    outcome.starved = starved(view, &outcome, &output.claims);
     output.children.extend(seeds(view, &output.claims));
     output.outcome = Outcome::Listeners(Box::new(outcome));
     output
@@ -120,6 +124,20 @@ fn kept(view: &View<'_>, outcome: &ListenersOutcome, host: &Name, scope: &Scope)
     let before = view.before.filter(|_| outcome.trouble.is_some());
     let claims = before.into_iter().flat_map(|before| &before.claims);
     claims.filter(|claim| claim.name == *host && claim.scope == *scope).cloned().collect()
+}
+
+/// The names of classes that a gateway without addresses has no answer for.
+fn starved(view: &View<'_>, outcome: &ListenersOutcome, claims: &[Claim]) -> Vec<(Arc<str>, Name, Name)> {
+    let is_answered =
+        |host: &Name, scope: &Scope| claims.iter().any(|claim| claim.name == *host && claim.scope == *scope);
+    let name = |(host, scope): &(Name, Scope)| {
+        let (origin, _) = zone(view, host, scope).ok()?;
+        (!is_answered(host, scope)).then_some((scope.class()?.into(), origin, host.clone()))
+    };
+    match outcome.trouble {
+        Some(_) => outcome.managed.iter().filter_map(name).collect(),
+        None => Vec::new(),
+    }
 }
 
 /// The probes of the claims, those of kept ones among them; each once.

@@ -31,6 +31,7 @@ impl Planner {
             };
             self.evaluated[id.0 as usize] = now;
             if !same {
+                self.note_starving(id, before.as_deref(), work);
                 let probes = self.evaluated(id).map(|one| one.output.outcome.probes().to_vec());
                 self.probing.set(id, probes.unwrap_or_default());
                 work.statuses.insert(id);
@@ -39,6 +40,23 @@ impl Planner {
             }
         }
         replaced
+    }
+
+    /// Keeps the set of gateways that have no answer, and has their names looked at again.
+    fn note_starving(&mut self, id: Id, before: Option<&Evaluated>, work: &mut Work) {
+        let starved = |one: Option<&Evaluated>| match one.map(|one| &one.output.outcome) {
+            Some(Outcome::Listeners(outcome)) => outcome.starved.clone(),
+            _ => Vec::new(),
+        };
+        let (old, new) = (starved(before), starved(self.evaluated(id)));
+        match new.is_empty() {
+            true => self.starving.remove(&id),
+            false => self.starving.insert(id),
+        };
+        for (_, zone, host) in old.into_iter().chain(new) {
+            let zone = self.zone_number(&zone);
+            work.deliveries.insert((zone, host));
+        }
     }
 
     fn evaluate_one(&mut self, id: Id) -> Option<Evaluated> {

@@ -14,8 +14,8 @@ use crate::{
     LeaseFact, LookedUp, ObjectRef, Planner, Sight, TargetHealth, TargetState, Trouble, Written, set_hash,
 };
 
-/// The kinds, zone files, what providers say, and what directs Placements.
-const KINDS_AND_MORE: u8 = 16;
+/// The kinds, zone files, what providers say, what directs Placements, and the kinds that came later.
+const KINDS_AND_MORE: u8 = 19;
 
 /// One thing that happens, by numbers that shrink well.
 #[derive(Clone, Copy, Debug)]
@@ -314,7 +314,12 @@ fn kind_of(step: Step) -> Kind {
         Kind::DNSRecord,
         Kind::Placement,
     ];
-    KINDS[usize::from(step.kind % KINDS_AND_MORE).min(12)]
+    match step.kind % KINDS_AND_MORE {
+        16 => Kind::KuadrantDNSPolicy,
+        17 => Kind::ListenerGateway,
+        18 => Kind::ManagedCluster,
+        number => KINDS[usize::from(number).min(12)],
+    }
 }
 
 fn pick<'a>(from: &[&'a str], number: u8) -> &'a str {
@@ -388,6 +393,28 @@ fn manifest(step: Step) -> Value {
             let spec = json!({ "endpoint": delivered_endpoint(shape / 4) });
             return json!({ "apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": metadata, "spec": spec, "status": status });
         }
+        Kind::KuadrantDNSPolicy => {
+            if shape % 3 == 0 {
+                metadata["labels"] = json!({ "app.kubernetes.io/managed-by": "fingerpost" });
+            }
+            gateway_policy_spec(shape)
+        }
+        Kind::ListenerGateway => {
+            let (spec, status) = listener_gateway(shape);
+            return json!({ "apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": metadata, "spec": spec, "status": status });
+        }
+        Kind::ManagedCluster => {
+            let labels = match shape % 5 {
+                0 => json!({}),
+                1 => {
+                    json!({ "kuadrant.io/lb-attribute-geo-code": pick(&["IE", "GEO-NA", "nowhere"], shape / 5) })
+                }
+                2 => json!({ "kuadrant.io/lb-attribute-GEO-continent-code": "EU" }),
+                _ => json!({ "kuadrant.io/lb-attribute-custom-weight": pick(&["big", "off"], shape / 5) }),
+            };
+            metadata = json!({ "name": pick(&["a", "b"], which), "labels": labels });
+            json!({})
+        }
         Kind::Placement => placement_spec(shape),
         Kind::Zone => zone_spec(shape),
         Kind::Record => record_spec(shape),
@@ -423,6 +450,9 @@ fn manifest(step: Step) -> Value {
                 0 => json!({ "embedded": {} }),
                 1 => json!({ "embedded": { "clients": ["192.0.2.0/24"] }, "defaultTTL": 77 }),
                 2 => json!({ "server": "http://192.0.2.1:7100", "zones": ["example.org"] }),
+                3 if shape % 2 == 0 => {
+                    json!({ "externalDNS": { "controller": "dns-x" }, "zones": ["example.org", "example.net"] })
+                }
                 3 => json!({ "externalDNS": { "controller": "dns-x" } }),
                 4 => {
                     json!({ "powerdns": { "url": "http://192.0.2.1", "apiKeySecretRef": { "name": "k", "key": "k" } } })
@@ -458,6 +488,50 @@ fn manifest(step: Step) -> Value {
         });
     }
     manifest
+}
+
+fn gateway_policy_spec(shape: u8) -> Value {
+    let target = json!({ "name": pick(&["one", "two", "three"], shape / 3) });
+    let mut balancing = match shape % 4 {
+        0 | 1 => json!({ "weighted": { "default": 10 } }),
+        2 => {
+            json!({ "weighted": { "default": 7, "custom": [{ "value": "big", "weight": 300 }, { "value": "off", "weight": 0 }] } })
+        }
+        _ => json!({ "weighted": { "default": shape / 128 } }),
+    };
+    if shape % 5 == 1 {
+        balancing["GEO"] = json!({ "default": pick(&["IE", "GEO-EU"], shape / 5) });
+    }
+    let mut spec = json!({ "targetRef": target, "loadBalancing": balancing });
+    if shape % 7 == 2 {
+        spec["health"] = json!({ "protocol": "TCP", "port": 443 });
+    }
+    spec
+}
+
+/// A gateway that the local cluster is always in: what is kept is memory, which no plan from nothing has.
+fn listener_gateway(shape: u8) -> (Value, Value) {
+    let host = |number: u8| {
+        pick(
+            &["www.example.org", "*.team.example.org", "www.example.net", "example.org", "www.example.com"],
+            number,
+        )
+    };
+    let mut listeners = vec![json!({ "name": "one", "hostname": host(shape) })];
+    if shape % 3 == 0 {
+        listeners.push(json!({ "name": "two", "hostname": host(shape / 3) }));
+        listeners.push(json!({ "name": "three" }));
+    }
+    let many = |value: &str| json!({ "type": "kuadrant.io/MultiClusterIPAddress", "value": value });
+    let mut addresses = vec![json!({ "type": "IPAddress", "value": "192.0.2.60" })];
+    match shape / 8 % 4 {
+        0 => {}
+        1 => addresses.push(many("a/192.0.2.61")),
+        2 => addresses.extend([many("a/192.0.2.61"), many("a/2001:db8::61"), many("b/192.0.2.62")]),
+        _ => addresses
+            .push(json!({ "type": "kuadrant.io/MultiClusterHostnameAddress", "value": "b/lb.example.com" })),
+    }
+    (json!({ "gatewayClassName": "multi", "listeners": listeners }), json!({ "addresses": addresses }))
 }
 
 fn placement_spec(shape: u8) -> Value {
