@@ -5,6 +5,7 @@ use api::Kind;
 use crate::children::ChildRef;
 use crate::input::ClusterId;
 use crate::marks::{CONTROLLER_ANNOTATIONS, LAST_VALID_SPEC, MANAGED_BY, PARENT_ZONE};
+use crate::notes::kuadrant::POLICY_AFFECTED;
 use crate::planner::Planner;
 
 /// Whether a label of a DNSEndpoint is one that the plan sets.
@@ -22,6 +23,11 @@ pub fn is_own_metadata(key: &str) -> bool {
     [PARENT_ZONE, LAST_VALID_SPEC].contains(&key)
 }
 
+/// Whether a condition of somebody else's object is one that the plan sets.
+pub fn is_own_condition(kind: &str) -> bool {
+    kind == POLICY_AFFECTED
+}
+
 impl Planner {
     /// The fingerprint of what a planned child says.
     pub fn child_fingerprint(&self, child: &ChildRef) -> Option<u64> {
@@ -34,13 +40,24 @@ impl Planner {
     /// Nobody knows what such an object wants, so what it may have owned stays as it is.
     pub fn is_frozen(&self, cluster: ClusterId, namespace: &str) -> bool {
         let unknown = self.snapshot.unknown.iter().filter(|key| key.cluster == cluster);
-        unknown.into_iter().any(|key| match key.reference.kind {
+        let has_unknown = unknown.into_iter().any(|key| match key.reference.kind {
             Kind::ClusterIdentity | Kind::DNSConfiguration | Kind::Gateway => true,
-            Kind::DNSPolicy | Kind::ServiceRoute | Kind::DNSRecord | Kind::Record => {
-                *key.reference.namespace == *namespace
-            }
+            Kind::DNSPolicy
+            | Kind::ServiceRoute
+            | Kind::DNSRecord
+            | Kind::Record
+            | Kind::Placement
+            | Kind::KuadrantDNSPolicy
+            | Kind::ListenerGateway => *key.reference.namespace == *namespace,
             _ => false,
-        })
+        });
+        has_unknown || self.has_starving_gateway(cluster, namespace)
+    }
+
+    /// Whether a gateway of a namespace has names of ours and no answer: what an earlier process made stays.
+    fn has_starving_gateway(&self, cluster: ClusterId, namespace: &str) -> bool {
+        let keys = self.starving.iter().filter_map(|id| Some(&self.snapshot.entry(*id)?.key));
+        keys.into_iter().any(|key| key.cluster == cluster && *key.reference.namespace == *namespace)
     }
 }
 

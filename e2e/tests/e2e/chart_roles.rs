@@ -150,7 +150,10 @@ fn the_operator_may_do_what_it_does_and_nothing_else() -> Result<()> {
         ("dnsendpoints.externaldns.k8s.io", "create delete get list patch watch"),
         ("dnsrecords.externaldns.k8s.io", READ),
         ("events.events.k8s.io", "create"),
+        ("gateways.gateway.networking.k8s.io", READ),
+        ("gateways.gateway.networking.k8s.io/status", "patch"),
         ("gateways.networking.istio.io", "create delete get list patch watch"),
+        ("managedclusters.cluster.open-cluster-management.io", READ),
         ("namespaces kube-system", "get"),
         ("secrets", "get"),
         ("services", READ),
@@ -160,6 +163,9 @@ fn the_operator_may_do_what_it_does_and_nothing_else() -> Result<()> {
         expected.insert(kind.to_owned(), "get list patch watch".to_owned());
         expected.insert(format!("{kind}/status"), "patch".to_owned());
     }
+    // The default policy of a gateway.
+    let made = "create delete get list patch watch".to_owned();
+    expected.insert("dnspolicies.kuadrant.io".to_owned(), made);
     assert_eq!(everywhere, expected);
     let expected = table(&[
         ("configmaps", "create"),
@@ -177,7 +183,13 @@ fn the_operator_may_do_what_it_does_and_nothing_else() -> Result<()> {
 #[test]
 fn the_servers_only_read() -> Result<()> {
     let (own, everywhere) = rights_of_account("dns")?;
-    let kinds = OWN_KINDS.iter().chain(&["dnsendpoints.externaldns.k8s.io", "services"]);
+    let foreign = [
+        "dnsendpoints.externaldns.k8s.io",
+        "gateways.gateway.networking.k8s.io",
+        "managedclusters.cluster.open-cluster-management.io",
+        "services",
+    ];
+    let kinds = OWN_KINDS.iter().chain(&foreign);
     assert_eq!(everywhere, kinds.map(|kind| ((*kind).to_owned(), READ.to_owned())).collect());
     assert_eq!(own, table(&[("configmaps fingerpost-serials", READ)]));
     Ok(())

@@ -300,3 +300,21 @@ fn a_status_of_another_form_is_read_as_none() {
     });
     assert_eq!(decode(Kind::DNSRecord, record).unwrap().published, None);
 }
+
+#[test]
+fn a_gateway_and_its_clusters_are_what_they_were_after_a_round_trip() {
+    let gateway = json!({
+        "apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway",
+        "metadata": { "name": "edge", "namespace": "apps" },
+        "spec": { "gatewayClassName": "x", "listeners": [{ "name": "a", "hostname": "*.example.org", "port": 1 }, { "name": "b" }] },
+        "status": { "addresses": [{ "value": "192.0.2.1" }], "conditions": [{ "type": "Accepted" }] },
+    });
+    let object = decode(Kind::ListenerGateway, gateway).unwrap();
+    let Spec::ListenerGateway(read) = &object.spec else { panic!() };
+    assert_eq!((read.listeners.len(), read.addresses[0].parts()), (2, Some((None, "192.0.2.1"))));
+    assert_eq!(decode(Kind::ListenerGateway, manifest(&object)).unwrap(), object);
+    let cluster = json!({ "metadata": { "name": "weu", "labels": { "a": "b" } }, "spec": null });
+    let object = decode(Kind::ManagedCluster, cluster).unwrap();
+    assert_eq!(object.meta.labels["a"], "b");
+    assert_eq!(decode(Kind::ManagedCluster, manifest(&object)).unwrap(), object);
+}

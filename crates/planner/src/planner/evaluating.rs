@@ -31,12 +31,32 @@ impl Planner {
             };
             self.evaluated[id.0 as usize] = now;
             if !same {
+                self.note_starving(id, before.as_deref(), work);
+                let probes = self.evaluated(id).map(|one| one.output.outcome.probes().to_vec());
+                self.probing.set(id, probes.unwrap_or_default());
                 work.statuses.insert(id);
                 work.children.insert(id);
                 replaced.push((id, before));
             }
         }
         replaced
+    }
+
+    /// Keeps the set of gateways that have no answer, and has their names looked at again.
+    fn note_starving(&mut self, id: Id, before: Option<&Evaluated>, work: &mut Work) {
+        let starved = |one: Option<&Evaluated>| match one.map(|one| &one.output.outcome) {
+            Some(Outcome::Listeners(outcome)) => outcome.starved.clone(),
+            _ => Vec::new(),
+        };
+        let (old, new) = (starved(before), starved(self.evaluated(id)));
+        match new.is_empty() {
+            true => self.starving.remove(&id),
+            false => self.starving.insert(id),
+        };
+        for (_, zone, host) in old.into_iter().chain(new) {
+            let zone = self.zone_number(&zone);
+            work.deliveries.insert((zone, host));
+        }
     }
 
     fn evaluate_one(&mut self, id: Id) -> Option<Evaluated> {
@@ -50,10 +70,15 @@ impl Planner {
             return Some(Evaluated { rank, output: Output::new(Outcome::Refused) });
         };
         let rank = Rank::of(entry.key.cluster, object);
-        let view = View::new(entry.key.cluster, &self.snapshot, &self.table, &mut self.ledger);
+        let mut view = View::new(entry.key.cluster, &self.snapshot, &self.table, &mut self.ledger);
+        let before = self.evaluated.get(id.0 as usize).and_then(Option::as_deref);
+        view.before = before.map(|before| &before.output);
         let output = front::evaluate(&view, id, object);
         let reads = view.into_reads();
         self.ledger.record(Reader::main(id), reads);
+        if let Outcome::Placement(outcome) = &output.outcome {
+            self.snapshot.keep_placed(id, outcome);
+        }
         Some(Evaluated { rank, output })
     }
 
