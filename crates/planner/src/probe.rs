@@ -71,7 +71,7 @@ pub struct TargetHealth {
     pub since: i64,
     /// Why it is down, in words of ours; empty where it is not.
     pub reason: Box<str>,
-    /// Whether it was ever seen up since the probing began.
+    /// Whether it was seen up since this process began to ask.
     pub seen_up: bool,
 }
 

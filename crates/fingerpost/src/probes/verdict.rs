@@ -199,8 +199,8 @@ mod tests {
         assert_eq!(&*verdict.health().reason, reason);
         assert_eq!(states(&mut verdict, 20, "++++"), "dddu", "the fourth");
         assert_eq!(states(&mut verdict, 30, "---"), "uud", "the fifth");
-        assert_eq!(states(&mut verdict, 40, &"+".repeat(8)), "dddddddu", "the sixth");
-        assert_eq!(states(&mut verdict, 50, "---"), "uud");
+        assert_eq!(states(&mut verdict, 40, &"+".repeat(16)).find('u'), Some(15), "the sixth");
+        assert_eq!(states(&mut verdict, 57, "---"), "uud");
         assert_eq!(states(&mut verdict, 60, &"+".repeat(32)).find('u'), Some(31), "the eighth, the hardest");
         assert_eq!(states(&mut verdict, 100, "---"), "uud");
         assert_eq!(states(&mut verdict, 110, &"+".repeat(32)).find('u'), Some(31), "no harder than that");
