@@ -44,6 +44,7 @@ use crate::deliveries::Deliveries;
 use crate::http::{self, Serving};
 use crate::instance::Instance;
 use crate::keys::SecretVaults;
+use crate::probes::Probes;
 use crate::secrets::ClusterSecrets;
 use definitions::Outdated;
 use engine::{Engine, Parts};
@@ -158,6 +159,7 @@ impl Operator<'_> {
         let vaults = SecretVaults::new(self.connection.client.clone(), self.connection.namespace.clone());
         signing::hear(&instance, &vaults).await;
         tokio::spawn(signing::run(instance.clone(), vaults, self.leadership.clone()));
+        let probes = self.probes(&instance).await?;
         health.lead(self.leadership.clone());
         if let Some(webhook) = &webhook {
             health.admit(webhook.problems());
@@ -173,7 +175,7 @@ impl Operator<'_> {
                 () = &mut stop => break,
                 deliveries = self.deliveries(instance.deliveries.clone()) => deliveries?,
             };
-            let parts = self.parts(&shown, board, news, inquiries, deliveries);
+            let parts = self.parts(&shown, board, news, inquiries, deliveries, probes.clone());
             let mut engine = Engine::new(parts);
             let ended = engine.run(&mut stop).await;
             inquiries = engine.into_inquiries();
@@ -201,6 +203,7 @@ impl Operator<'_> {
         news: Receiver<News>,
         inquiries: Inquiries,
         deliveries: Deliveries,
+        probes: Arc<Probes>,
     ) -> Parts {
         let (client, arguments) = (&self.connection.client, self.arguments);
         Parts {
@@ -215,6 +218,7 @@ impl Operator<'_> {
             inquiries,
             outdated: self.outdated.clone(),
             deliveries,
+            probes,
             namespace: self.connection.namespace.clone(),
             quota: Quota::per_second(arguments.kube_api_qps).allow_burst(arguments.kube_api_burst),
         }

@@ -33,7 +33,7 @@ use std::thread;
 
 use backends::transport::guard::Guard;
 use dns::ProbeId;
-use planner::{Change, ProbeSpec};
+use planner::{Change, Planner, ProbeSpec};
 use server::steering::Health;
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -41,7 +41,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use asking::Means;
 use encryption::Encryption;
 use engine::{Engine, Order};
-pub use sightings::{Counts, Protocol, Run, Sighting, Sightings};
+pub use sightings::{Counts, Protocol, ProtocolLabels, Run, RunLabels, Sighting, Sightings};
 pub use trouble::{Outcome, Trouble};
 
 /// How many names are resolved at once.
@@ -76,6 +76,11 @@ impl Probes {
     pub fn set(&self, probes: Vec<(ProbeId, ProbeSpec)>) {
         // Nobody listens when the process ends.
         let _ = self.orders.send(Order::Set(probes));
+    }
+
+    /// Probes what a plan needs, and nothing else.
+    pub fn follow(&self, planner: &Planner) {
+        self.set(planner.probes().map(|(probe, spec)| (probe, spec.clone())).collect());
     }
 
     /// Probes what came and no more what went.

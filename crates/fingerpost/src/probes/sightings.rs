@@ -5,7 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dns::ProbeId;
-use planner::{Change, ProbeQuestion, ProbeSpec, TargetHealth};
+use jiff::Timestamp;
+use planner::{Change, ProbeQuestion, ProbeSpec, ProbeTarget, TargetHealth, TargetState};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use tokio::sync::Notify;
 
@@ -44,17 +48,26 @@ pub enum Protocol {
     Https,
 }
 
-/// What the runs of one protocol came to.
+/// What a run is counted under.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct RunLabels {
+    protocol: &'static str,
+    result: &'static str,
+}
+
+/// What a run's time is counted under.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ProtocolLabels {
+    protocol: &'static str,
+}
+
+/// What runs came to, and how long they took in seconds.
 #[derive(Clone, Debug)]
 pub struct Counts {
-    /// How many ended well, badly, or could not be made.
-    pub successes: u64,
-    /// See above.
-    pub failures: u64,
-    /// See above.
-    pub skipped: u64,
-    /// How long they took, in seconds.
-    pub seconds: Histogram,
+    /// How many ended how.
+    pub runs: Family<RunLabels, Counter>,
+    /// How long they took.
+    pub seconds: Family<ProtocolLabels, Histogram, fn() -> Histogram>,
 }
 
 /// What all probes have seen; clones share it.
@@ -65,6 +78,7 @@ pub struct Sightings(Arc<Shared>);
 struct Shared {
     board: Mutex<Board>,
     news: Notify,
+    counts: Counts,
 }
 
 #[derive(Debug, Default)]
@@ -72,7 +86,6 @@ struct Board {
     probes: BTreeMap<ProbeId, Sighting>,
     /// Of these the planner has not heard: each once, however often it changed meanwhile.
     untold: BTreeMap<ProbeId, TargetHealth>,
-    counts: BTreeMap<Protocol, Counts>,
 }
 
 impl Sightings {
@@ -87,8 +100,8 @@ impl Sightings {
     }
 
     /// What the runs came to.
-    pub fn counts(&self) -> BTreeMap<Protocol, Counts> {
-        self.board().counts.clone()
+    pub fn counts(&self) -> &Counts {
+        &self.0.counts
     }
 
     /// What the planner is to hear. Waits for as long as nothing happens.
@@ -133,7 +146,8 @@ impl Sightings {
             board.untold.insert(probe, health.clone());
             self.0.news.notify_one();
         }
-        board.counts.entry(protocol).or_default().count(&run);
+        drop(board);
+        self.0.counts.count(protocol, &run);
     }
 
     fn board(&self) -> MutexGuard<'_, Board> {
@@ -164,18 +178,71 @@ impl Protocol {
 
 impl Default for Counts {
     fn default() -> Counts {
-        let seconds = Histogram::new(exponential_buckets(0.0005, 4.0, 8));
-        Counts { successes: 0, failures: 0, skipped: 0, seconds }
+        let make: fn() -> Histogram = || Histogram::new(exponential_buckets(0.0005, 4.0, 8));
+        Counts { runs: Family::default(), seconds: Family::new_with_constructor(make) }
     }
 }
 
 impl Counts {
-    fn count(&mut self, run: &Run) {
-        match run.outcome {
-            Outcome::Success => self.successes += 1,
-            Outcome::Failure(_) => self.failures += 1,
-            Outcome::Skipped => self.skipped += 1,
+    fn count(&self, protocol: Protocol, run: &Run) {
+        let protocol = protocol.name();
+        let result = match run.outcome {
+            Outcome::Success => "success",
+            Outcome::Failure(_) => "failure",
+            Outcome::Skipped => "skipped",
+        };
+        self.runs.get_or_create(&RunLabels { protocol, result }).inc();
+        self.seconds.get_or_create(&ProtocolLabels { protocol }).observe(run.took.as_secs_f64());
+    }
+}
+
+impl Sighting {
+    /// Whom it is about.
+    pub fn target(&self) -> String {
+        match &self.spec.target {
+            ProbeTarget::Address(address) => address.to_string(),
+            ProbeTarget::Host(name) => name.to_string(),
         }
-        self.seconds.observe(run.took.as_secs_f64());
+    }
+
+    /// How the target is spoken to.
+    pub fn protocol(&self) -> Protocol {
+        Protocol::of(&self.spec.question)
+    }
+
+    /// A state in a word.
+    pub fn word(state: TargetState) -> &'static str {
+        match state {
+            TargetState::Unknown => "unknown",
+            TargetState::Up => "up",
+            TargetState::Down => "down",
+        }
+    }
+
+    /// All of it in a sentence.
+    pub fn sentence(&self, now: Timestamp) -> String {
+        let (target, protocol, port) = (self.target(), self.protocol().name(), self.spec.port);
+        let state = Sighting::word(self.health.state);
+        let since = Timestamp::from_second(self.health.since).unwrap_or(now);
+        let reason = match &*self.health.reason {
+            "" => String::new(),
+            reason => format!(" ({reason})"),
+        };
+        let last = self.last.as_ref().map_or_else(|| "not asked yet".to_owned(), |run| run.words(now));
+        format!("{target} by {protocol} at port {port}: {state} since {since}{reason}; {last}")
+    }
+}
+
+impl Run {
+    fn words(&self, now: Timestamp) -> String {
+        let ago = Duration::from_millis(now.as_millisecond().abs_diff(self.at)).as_secs_f64();
+        let took = self.took.as_secs_f64() * 1000.0;
+        match &self.outcome {
+            Outcome::Success => format!("asked {ago:.1} s ago, it answered within {took:.1} ms"),
+            Outcome::Failure(trouble) => format!("asked {ago:.1} s ago: {trouble}"),
+            Outcome::Skipped => {
+                format!("it could not be asked {ago:.1} s ago: no file or port was left here")
+            }
+        }
     }
 }

@@ -124,6 +124,6 @@ fn of_certificate(error: &CertificateError, host: &str) -> Trouble {
 }
 
 /// An address that we may not go to.
-pub fn forbidden(address: IpAddr) -> Outcome {
+pub(super) fn forbidden(address: IpAddr) -> Outcome {
     Trouble::Forbidden(address.to_string().into()).into()
 }
