@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use rounds::{Pace, Times, measure};
+use rounds::{Pace, Times, World, backends, measure};
 
 fn main() -> Result<()> {
     let numbers: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
@@ -30,7 +30,8 @@ fn main() -> Result<()> {
     println!("|---|---|---|---|");
     let mut broken = Vec::new();
     for (setting, bar) in ours::SETTINGS {
-        let times = row(setting.title, ours::start(&setting, *rounds)?, Pace::of(setting.interval), *rounds)?;
+        let start = || ours::start(&setting, *rounds);
+        let times = row(setting.title, start, Pace::of(setting.interval), *rounds)?;
         broken.extend(bar.judge(&setting, &times));
     }
     if *alone == 0 {
@@ -43,16 +44,19 @@ fn main() -> Result<()> {
 
 fn peers(rounds: usize) -> Result<()> {
     let second = Duration::from_secs(1);
-    row("PowerDNS, 1 s", powerdns::start(1, rounds)?, Pace::of(second), rounds)?;
-    row("PowerDNS, by default (5 s)", powerdns::start(5, rounds)?, Pace::Together, rounds)?;
-    row("gdnsd, 2 s, thresholds 1", gdnsd::start(Some(2), rounds)?, Pace::of(second * 2), rounds)?;
+    row("PowerDNS, 1 s", || powerdns::start(1, rounds), Pace::of(second), rounds)?;
+    row("PowerDNS, by default (5 s)", || powerdns::start(5, rounds), Pace::Together, rounds)?;
+    row("gdnsd, 2 s, thresholds 1", || gdnsd::start(Some(2), rounds), Pace::of(second * 2), rounds)?;
     // Its return takes twenty successes of ten seconds, so only the death is waited for.
-    row("gdnsd, by default (10 s, 10 failures)", gdnsd::start(None, rounds)?, Pace::TogetherOneWay, rounds)?;
+    let default = "gdnsd, by default (10 s, 10 failures)";
+    row(default, || gdnsd::start(None, rounds), Pace::TogetherOneWay, rounds)?;
     Ok(())
 }
 
-fn row(title: &str, world: rounds::World, pace: Pace, rounds: usize) -> Result<Times> {
-    let times = measure(&world, pace, rounds)?;
+/// Measures a server that is started when all backends are there.
+fn row(title: &str, start: impl Fn() -> Result<World>, pace: Pace, rounds: usize) -> Result<Times> {
+    let backends = backends(rounds)?;
+    let times = measure(&start()?, pace, backends)?;
     println!("| {title} | {} | {} | {} |", words(&times.deaths), words(&times.returns), times.deaths.len());
     Ok(times)
 }

@@ -31,7 +31,9 @@ fn main() -> Result<()> {
         println!("usage: cargo xtask bench probes [--targets NUMBER] [--seconds NUMBER]");
         return Ok(());
     };
-    println!("| every 5 s | targets | share of a core | µs a probe | up | memory |\n|---|---|---|---|---|---|");
+    println!(
+        "| every 5 s | targets | share of a core | µs a probe | up | memory |\n|---|---|---|---|---|---|"
+    );
     let mut over = Vec::new();
     for protocol in ["TCP", "HTTP", "HTTPS"] {
         let share = measure(protocol, *targets, Duration::from_secs(*seconds as u64))?;
@@ -85,7 +87,8 @@ fn manifests(protocol: &str, port: u16, targets: usize) -> String {
             check(protocol, port)
         );
         for region in 0..REGIONS {
-            let some: Vec<String> = addresses.by_ref().take(ADDRESSES).map(|address| address.to_string()).collect();
+            let some: Vec<String> =
+                addresses.by_ref().take(ADDRESSES).map(|address| address.to_string()).collect();
             let some = if some.is_empty() { vec!["127.210.255.254".to_owned()] } else { some };
             let _ = writeln!(text, "  - {{name: r{region}, addresses: [{}]}}", some.join(", "));
         }
@@ -131,7 +134,7 @@ fn listener() -> Result<TcpListener> {
         socket.bind((Ipv4Addr::UNSPECIFIED, 0).into())?;
         let listener = socket.listen(4096)?.into_std()?;
         listener.set_nonblocking(false)?;
-        Ok(listener)
+        Ok::<_, anyhow::Error>(listener)
     })?
 }
 

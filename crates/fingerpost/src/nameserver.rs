@@ -32,6 +32,7 @@ use crate::instance::serving::Serving;
 use crate::instance::transfers::{Means, Transfers};
 use crate::instance::{Instance, saved};
 use crate::keys::SecretVaults;
+use crate::operator::delivering::api_server;
 use crate::planned;
 use crate::probes::Probes;
 use crate::secrets::ClusterSecrets;
@@ -108,7 +109,7 @@ impl Nameserver {
         instance.steer_zones(&views, &mut zones);
         let keys = HeardKeys::open(&instance, state.as_deref().map(StateDir::path));
         instance.sign_zones(&views, &mut zones);
-        let guard = Arc::new(arguments.targets.guard(Vec::new())?);
+        let guard = Arc::new(arguments.targets.guard(api_server(connection).await)?);
         let probes = Probes::start(instance.health.clone(), guard, instance.sightings.clone());
         let mut nameserver = Nameserver {
             transfers: start_transfers(arguments, &instance, connection)?,

@@ -15,8 +15,9 @@ pub(crate) fn start(interval: u32, rounds: usize) -> Result<World> {
     let hint = "run `apt-get install pdns-server pdns-backend-bind`";
     ensure!(std::path::Path::new(PROGRAM).is_file(), "{PROGRAM} is missing: {hint}");
     let (folder, listen) = (Folder::new()?, free_address()?);
-    let mut zone = "$ORIGIN failover.example.\n@ 60 SOA ns admin 1 7200 900 1209600 60\n@ 60 NS ns\nns 60 A 127.0.0.1\n"
-        .to_owned();
+    let mut zone =
+        "$ORIGIN failover.example.\n@ 60 SOA ns admin 1 7200 900 1209600 60\n@ 60 NS ns\nns 60 A 127.0.0.1\n"
+            .to_owned();
     for round in 0..rounds {
         let [first, second] = addresses(round);
         let _ = writeln!(

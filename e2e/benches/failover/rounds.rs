@@ -69,10 +69,9 @@ pub(crate) fn backends(rounds: usize) -> Result<Vec<(Backend, Backend)>> {
 }
 
 /// Runs the rounds.
-pub(crate) fn measure(world: &World, pace: Pace, rounds: usize) -> Result<Times> {
+pub(crate) fn measure(world: &World, pace: Pace, backends: Vec<(Backend, Backend)>) -> Result<Times> {
     // Everything is asked once before it counts: some servers begin to probe with the first query.
-    let backends = backends(rounds)?;
-    for round in 0..rounds {
+    for round in 0..backends.len() {
         until(world, round, true)?;
     }
     let mut times = Times::default();
@@ -90,7 +89,9 @@ pub(crate) fn measure(world: &World, pace: Pace, rounds: usize) -> Result<Times>
                 let started: Vec<_> = backends
                     .map(|(round, pair)| {
                         scope.spawn(move || {
-                            std::thread::sleep(Duration::from_secs(20).mul_f64((round as f64 * GOLDEN).fract()));
+                            std::thread::sleep(
+                                Duration::from_secs(20).mul_f64((round as f64 * GOLDEN).fract()),
+                            );
                             one(world, round, pair, both)
                         })
                     })

@@ -106,10 +106,16 @@ fn clients_leave_a_dead_backend_come_back_to_it_and_stay_with_the_last_when_all_
     world.wait_for_seen(regions[1], "down", "connection refused")?;
     assert_eq!(world.answer()?, [format!("A {}", regions[1])], "the last usable set");
     let explained = world.up.get(&format!("/api/v1/explain?name={NAME}"))?;
-    assert!(explained.contains(&format!("{} by TCP at port {BACKEND_PORT}: down since", regions[0])), "{explained}");
+    assert!(
+        explained.contains(&format!("{} by TCP at port {BACKEND_PORT}: down since", regions[0])),
+        "{explained}"
+    );
     let metrics = world.up.get("/metrics")?;
     assert!(metrics.contains("fingerpost_probes{state=\"down\"} 2"), "{metrics}");
-    assert!(metrics.contains("fingerpost_probe_runs_total{protocol=\"TCP\",result=\"failure\"}"), "{metrics}");
+    assert!(
+        metrics.contains("fingerpost_probe_runs_total{protocol=\"TCP\",result=\"failure\"}"),
+        "{metrics}"
+    );
     Ok(())
 }
 
@@ -195,7 +201,8 @@ fn a_backend_that_flaps_must_answer_for_longer() -> Result<()> {
     backend = Backend::silent(regions[0])?;
     world.wait_for_seen(regions[0], "up", "")?;
     backend.kill();
-    let flapping = "connection refused; it flaps (3 changes within ten minutes), so it must answer 2 times in a row";
+    let flapping =
+        "connection refused; it flaps (3 changes within ten minutes), so it must answer 2 times in a row";
     wait_for("the reason", || Ok((world.seen(regions[0])?["reason"] == flapping).then_some(())))?;
     let _back = Backend::silent(regions[0])?;
     world.wait_for_answer(&regions[..1])

@@ -93,13 +93,13 @@ pub(crate) async fn owner(connection: &Connection) -> Option<String> {
     }
 }
 
-/// The API server's addresses: no class may point at it.
-async fn api_server(connection: &Connection) -> Vec<IpAddr> {
+/// The API server's addresses: nobody's object may point at it. A resolver that hangs is not waited for.
+pub(crate) async fn api_server(connection: &Connection) -> Vec<IpAddr> {
     let url = &connection.config.cluster_url;
     let host = url.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
     let port = url.port_u16().unwrap_or(443);
-    match tokio::net::lookup_host((host, port)).await {
-        Ok(found) => found.map(|address| address.ip().to_canonical()).collect(),
-        Err(_) => Vec::new(),
+    match tokio::time::timeout(TIMEOUT, tokio::net::lookup_host((host, port))).await {
+        Ok(Ok(found)) => found.map(|address| address.ip().to_canonical()).collect(),
+        _ => Vec::new(),
     }
 }

@@ -228,7 +228,11 @@ impl Probe {
         match state {
             State::Down => self.slot.set_fallen(Fall {
                 at: u64::try_from(now.elapsed.as_millis()).unwrap_or(u64::MAX),
-                span: self.spec.interval * u64::from(self.spec.failures) + self.spec.timeout,
+                span: self
+                    .spec
+                    .interval
+                    .saturating_mul(self.spec.failures.into())
+                    .saturating_add(self.spec.timeout),
             }),
             state => self.slot.set(state),
         }
