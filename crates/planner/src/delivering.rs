@@ -14,7 +14,7 @@ use crate::delivery::{ClassHealth, Delivered, Deliveries, DeliveryResult, Wanted
 use crate::facts::{Index, ObjectKey};
 use crate::input::{ClusterId, ObjectRef};
 use crate::lowering::Abilities;
-use crate::memory::{Identity, Memory};
+use crate::memory::{Identity, Memory, Placed};
 use crate::place::{Place, Scope};
 use crate::planner::Planner;
 use crate::resolve::Set;
@@ -97,6 +97,15 @@ impl Planner {
         let object = self.class_object(name)?;
         let Spec::DNSClass(spec) = &object.spec else { return None };
         Backing::of(spec).filter(Backing::is_provider).map(|_| object.clone())
+    }
+
+    /// The ExternalDNS that a class is.
+    pub(crate) fn controller_of(&self, name: &str) -> Option<Arc<str>> {
+        let Spec::DNSClass(spec) = &self.class_object(name)?.spec else { return None };
+        match Backing::of(spec)? {
+            Backing::ExternalDNS(controller) => Some(controller),
+            _ => None,
+        }
     }
 
     /// The class with a name; of two clusters' the first one's.
@@ -225,7 +234,10 @@ impl Planner {
     /// Takes what an earlier process remembered.
     pub(crate) fn remember(&mut self, key: ObjectKey, memory: Memory) {
         match memory.placed {
-            Some(placed) => drop(self.snapshot.placed.insert(key, *placed)),
+            Some(placed) => {
+                let placed = Placed { kind: String::new(), ..*placed };
+                self.snapshot.placed.insert(key, placed);
+            }
             None => drop(self.delivering.remembered.insert(key, memory)),
         }
     }
@@ -239,8 +251,7 @@ impl Planner {
         let waiting = self.delivering.remembered.iter();
         let waiting = waiting.map(|(key, memory)| (key.cluster, key.reference.clone(), memory.clone()));
         let placed = self.snapshot.placed.iter().map(|(key, placed)| {
-            let memory = Memory { placed: Some(Box::new(placed.clone())), ..Memory::default() };
-            (key.cluster, key.reference.clone(), memory)
+            (key.cluster, key.reference.clone(), Memory::of_placed(key.reference.kind, placed))
         });
         let mut all: Vec<_> = known.chain(waiting).chain(placed).collect();
         all.sort_by(|one, other| (one.0, &one.1).cmp(&(other.0, &other.1)));

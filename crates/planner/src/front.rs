@@ -4,6 +4,8 @@ pub(crate) mod dns_endpoint;
 pub(crate) mod dns_policy;
 pub(crate) mod dns_record;
 pub(crate) mod gateway;
+pub(crate) mod kuadrant_policy;
+pub(crate) mod listener_gateway;
 pub(crate) mod placement;
 pub(crate) mod record;
 pub(crate) mod service_route;
@@ -32,6 +34,8 @@ pub(crate) fn evaluate(view: &View<'_>, id: Id, object: &Object) -> Output {
         Spec::DNSRecord(spec) => dns_record::evaluate(view, object, spec),
         Spec::Placement(spec) => placement::evaluate(view, object, spec),
         Spec::DNSClass(spec) => Output::new(Backing::of(spec).map_or(Outcome::Silent, Outcome::Class)),
+        Spec::KuadrantDNSPolicy(spec) => kuadrant_policy::evaluate(view, object, spec),
+        Spec::ListenerGateway(gateway) => listener_gateway::evaluate(view, object, gateway),
         _ => Output::new(Outcome::Silent),
     }
 }

@@ -34,6 +34,7 @@ mod probe;
 mod probing;
 mod query;
 mod rank;
+mod record_tree;
 mod region_health;
 mod resolve;
 mod serial;
@@ -49,7 +50,7 @@ mod zone_table;
 #[cfg(test)]
 mod tests;
 
-pub use actuating::{is_child_annotation, is_child_label, is_own_metadata};
+pub use actuating::{is_child_annotation, is_child_label, is_own_condition, is_own_metadata};
 pub use children::{ChildKind, ChildRef};
 pub use delivery::{
     ClassHealth, Delivered, DeliveryResult, LookedUp, Sight, Trouble, WantedSet, Written, set_hash,
@@ -58,6 +59,7 @@ pub use delta::{ChangeKind, Delta, RecordChange};
 pub use direction::{Direction, LeaseFact, Move};
 pub use explain::{Actor, Story, ZoneStory};
 pub use front::dns_endpoint::{is_child_owner, is_own_child};
+pub use front::kuadrant_policy::is_default_policy;
 pub use input::{Change, ClusterId, FileNote, ObjectRef, SavedSerial};
 pub use last_valid::from_last_valid;
 pub use lowering::Abilities;

@@ -75,7 +75,18 @@ fn weighted(
     (!alive.is_empty()).then_some(Steering::Weighted { sticky, choices: alive })
 }
 
-fn everything<'a>(choices: impl Iterator<Item = &'a Steering>) -> Option<Steering> {
+/// All choices as one: a draw among all where each is a draw.
+fn everything<'a>(choices: impl Iterator<Item = &'a Steering> + Clone) -> Option<Steering> {
+    let draws = choices.clone().map(|choice| match choice {
+        Steering::Weighted { sticky, choices } => Some((*sticky, choices)),
+        _ => None,
+    });
+    if let Some(draws) = draws.collect::<Option<Vec<_>>>()
+        && let Some((sticky, _)) = draws.first()
+    {
+        let choices = draws.iter().flat_map(|(_, choices)| choices.iter().cloned()).collect();
+        return Some(Steering::Weighted { sticky: *sticky, choices });
+    }
     let members: Vec<Member> = choices.flat_map(Steering::members).collect();
     (!members.is_empty()).then_some(Steering::All(members))
 }

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::PublishedRecord;
 use api::dnsclass::{AppliedIdentity, DNSRecordSpec, RecordState};
+use api::{Kind, PublishedRecord};
 use dns::{Name, Rtype};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -66,9 +66,16 @@ pub(crate) struct Owed {
 
 /// What is remembered of one Placement, so that it answers when nothing of it can be read or is up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Placed {
-    /// What each region was last reached by.
+    /// The kind of the object, where that is not a DNSRecord; only while it is handed over.
+    #[serde(default)]
+    pub(crate) kind: String,
+    /// What the regions were reached by when one of them last could be read.
     pub(crate) regions: BTreeMap<String, Vec<String>>,
+    /// What the other regions were reached by before.
+    #[serde(default)]
+    pub(crate) older: BTreeMap<String, Vec<String>>,
     /// What a provider that steers by membership was last given while something was up.
     pub(crate) usable: BTreeSet<String>,
 }
@@ -87,7 +94,24 @@ pub struct Memory {
     pub(crate) placed: Option<Box<Placed>>,
 }
 
+fn kind_text(kind: Kind) -> String {
+    format!("{} {}", kind.api_version(), kind.kind())
+}
+
 impl Memory {
+    /// What is remembered of an object that is no DNSRecord.
+    pub(crate) fn of_placed(kind: Kind, placed: &Placed) -> Memory {
+        let placed = Placed { kind: kind_text(kind), ..placed.clone() };
+        Memory { placed: Some(Box::new(placed)), ..Memory::default() }
+    }
+
+    /// The kind of the object that it is about.
+    pub fn kind(&self) -> Kind {
+        let kind = self.placed.as_ref().map(|placed| &placed.kind);
+        let named = kind.and_then(|kind| Kind::ALL.iter().find(|one| kind_text(**one) == *kind));
+        named.copied().unwrap_or(Kind::DNSRecord)
+    }
+
     /// What a status remembers.
     pub(crate) fn published(published: &PublishedRecord) -> Memory {
         let owed = published.owed.iter().filter_map(Identity::read);

@@ -11,6 +11,8 @@ use crate::front::dns_endpoint::EndpointOutcome;
 use crate::front::dns_policy::PolicyOutcome;
 use crate::front::dns_record::DnsRecordOutcome;
 use crate::front::gateway::GatewayOutcome;
+use crate::front::kuadrant_policy::Attachment;
+use crate::front::listener_gateway::ListenersOutcome;
 use crate::front::placement::PlacementOutcome;
 use crate::front::record::RecordOutcome;
 use crate::front::service_route::RouteOutcome;
@@ -112,6 +114,7 @@ impl Outcome {
     /// What is probed because of the object.
     pub(crate) fn probes(&self) -> &[ProbeSpec] {
         match self {
+            Outcome::Listeners(outcome) => &outcome.probes,
             Outcome::Placement(outcome) => &outcome.probes,
             _ => &[],
         }
@@ -129,6 +132,8 @@ pub(crate) enum Outcome {
     DnsRecord(Box<DnsRecordOutcome>),
     Policy(Box<PolicyOutcome>),
     Gateway(Box<GatewayOutcome>),
+    GatewayPolicy(Attachment),
+    Listeners(Box<ListenersOutcome>),
     Route(RouteOutcome),
     Zone(Box<ZoneOutcome>),
     Record(Box<RecordOutcome>),

@@ -1,7 +1,7 @@
 //! Where Placements were directed and what they were reached by, as far as anybody remembers: whoever
 //! directs them, this process, else the status that an earlier one wrote.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::placement::PlacementStatus;
@@ -9,6 +9,7 @@ use api::{Published, PublishedPlacement};
 
 use crate::facts::ObjectKey;
 use crate::front::placement::PlacementOutcome;
+use crate::memory::Placed;
 use crate::snapshot::{Id, Snapshot};
 
 impl Snapshot {
@@ -35,13 +36,14 @@ impl Snapshot {
         }
     }
 
-    /// What each region was last reached by.
-    pub(crate) fn placed_regions(&self, key: &ObjectKey) -> BTreeMap<String, Vec<String>> {
-        let own = self.placed.get(key).map(|placed| &placed.regions).filter(|regions| !regions.is_empty());
+    /// What the regions were last reached by.
+    pub(crate) fn placed(&self, key: &ObjectKey) -> Placed {
+        let own = self.placed.get(key).filter(|placed| !placed.regions.is_empty());
         own.cloned().unwrap_or_else(|| {
             let regions = self.placement_status(key).into_iter().flat_map(|status| &status.regions);
             let placed = regions.filter(|region| !region.addresses.is_empty());
-            placed.map(|region| (region.name.clone(), region.addresses.clone())).collect()
+            let regions = placed.map(|region| (region.name.clone(), region.addresses.clone())).collect();
+            Placed { regions, ..Placed::default() }
         })
     }
 
@@ -54,17 +56,18 @@ impl Snapshot {
         })
     }
 
-    /// Puts down what the regions are reached by now. A region that cannot be read keeps what it had;
-    /// where none can, all do.
+    /// Puts down what the regions are reached by now, where one of them can be read.
     pub(crate) fn keep_placed(&mut self, id: Id, outcome: &PlacementOutcome) {
         let Some(key) = self.entry(id).map(|entry| entry.key.clone()) else { return };
-        let fresh: BTreeMap<String, Vec<String>> = outcome.fresh_targets();
+        let fresh = outcome.fresh_targets();
         if fresh.is_empty() {
             return;
         }
-        let mut regions = self.placed_regions(&key);
-        regions.retain(|name, _| outcome.regions.iter().any(|region| *region.name == **name));
-        regions.extend(fresh);
-        self.placed.entry(key).or_default().regions = regions;
+        let Placed { regions, mut older, .. } = self.placed(&key);
+        older.extend(regions);
+        let is_listed = |name: &str| outcome.regions.iter().any(|region| *region.name == *name);
+        older.retain(|name, _| !fresh.contains_key(name) && is_listed(name));
+        let placed = self.placed.entry(key).or_default();
+        (placed.regions, placed.older) = (fresh, older);
     }
 }

@@ -301,6 +301,8 @@ impl Planner {
             Change::Health(probe, health) => {
                 self.probing.take(probe, health);
                 work.statuses.extend(self.probing.users(probe));
+                // What an ExternalDNS is given follows our probes.
+                work.children.extend(self.probing.users(probe));
             }
             Change::Direction(cluster, reference, direction) => {
                 let key = ObjectKey::new(cluster, reference);
@@ -308,8 +310,10 @@ impl Planner {
                 self.snapshot.directions.insert(key, direction);
             }
             Change::ClassAbilities(class, abilities) => {
-                work.statuses.extend(self.steered_by_class(&class));
-                self.delivering.abilities.insert(class, abilities);
+                if self.delivering.abilities.get(&class) != Some(&abilities) {
+                    work.statuses.extend(self.steered_by_class(&class));
+                    self.delivering.abilities.insert(class, abilities);
+                }
             }
             Change::Signed(origin, number) => {
                 work.zones.extend(self.zone_numbers.get(&origin));

@@ -44,6 +44,8 @@ impl Planner {
 
     pub(crate) fn region_states(&self, id: Id, outcome: &PlacementOutcome) -> Vec<RegionState> {
         let claims = self.evaluated(id).map(|one| &one.output.claims[..]).unwrap_or_default();
+        // What belongs to another is not answered for this one.
+        let claims = if self.lost(id).is_empty() { claims } else { &[] };
         let answered: std::collections::BTreeSet<String> =
             claims.iter().flat_map(|claim| self.answered(id, claim).0).collect();
         let is_answering = |region: &Region| {

@@ -113,6 +113,11 @@ impl Planner {
         }
     }
 
+    /// The part of a set's steering that is up, for those who steer through record sets.
+    pub(crate) fn steering_alive(&self, owner: Id, data: &[Rdata], steering: &Steering) -> Option<Steering> {
+        Alive::of(self, data, steering, &self.usable_of(Some(owner))).pruned(steering).0
+    }
+
     /// How a class steers a claim.
     pub(crate) fn manner(&self, id: Id, class: &str, claim: &Claim) -> Manner {
         self.lowered(Some(id), class, claim.set()).1

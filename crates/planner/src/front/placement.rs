@@ -50,7 +50,7 @@ pub(crate) enum PlacementState {
     Claimed,
     /// No region is reached by anything, and none ever was.
     NoTargets,
-    NoClass,
+    NoClass(Arc<str>),
     /// The name is outside the domains that the class may write.
     OutsideClass(Box<[String]>),
     NoZone,
@@ -62,6 +62,13 @@ pub(crate) enum PlacementState {
 }
 
 impl PlacementOutcome {
+    /// What may not be answered is not probed either.
+    fn refuse(&mut self, state: PlacementState) {
+        self.state = state;
+        self.probes.clear();
+        self.regions.iter_mut().flat_map(|region| &mut region.targets).for_each(|(_, probe)| *probe = None);
+    }
+
     /// What the regions are reached by, of those that can be read.
     pub(crate) fn fresh_targets(&self) -> BTreeMap<String, Vec<String>> {
         let fresh = self.regions.iter().filter(|region| region.is_fresh && !region.targets.is_empty());
@@ -88,7 +95,7 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &PlacementSpec) -
             output.children.extend(child(&outcome, claims.len()));
             output.claims.extend(claims);
         }
-        Err(state) => outcome.state = state,
+        Err(state) => outcome.refuse(state),
     }
     output.outcome = Outcome::Placement(Box::new(outcome));
     output

@@ -17,9 +17,9 @@ pub(crate) fn placement(planner: &Planner, id: Id, entry: &Entry, outcome: &Plac
         PlacementState::Claimed => claimed(planner, id, entry, outcome),
         state => refused(outcome, state),
     };
-    notes.push(healthy(planner, id, outcome));
     if outcome.state == PlacementState::Claimed {
-        notes.push(steering(planner, id, outcome));
+        notes.push(healthy(planner, id, outcome));
+        notes.extend(planner.lost(id).is_empty().then(|| steering(planner, id, outcome)));
     }
     notes.extend(regions(outcome));
     notes.extend(witness(planner, entry, outcome));
@@ -42,12 +42,7 @@ fn refused(outcome: &PlacementOutcome, state: &PlacementState) -> Vec<Note> {
             let message = "no region has an address or a host name yet; the condition Regions says why";
             vec![Note::waiting("NoAddress", message)]
         }
-        PlacementState::NoClass => {
-            vec![Note::waiting(
-                "DNSClassNotFound",
-                "there is no DNSClass as spec.dnsClassRef names it; create it",
-            )]
-        }
+        PlacementState::NoClass(class) => vec![no_class(class)],
         PlacementState::OutsideClass(zones) => Note::stalled(
             "InvalidConfiguration",
             format!(
@@ -76,6 +71,10 @@ fn refused(outcome: &PlacementOutcome, state: &PlacementState) -> Vec<Note> {
     }
 }
 
+fn no_class(class: &str) -> Note {
+    Note::waiting("DNSClassNotFound", format!("there is no DNSClass {class}; create it"))
+}
+
 fn claimed(planner: &Planner, id: Id, entry: &Entry, outcome: &PlacementOutcome) -> Vec<Note> {
     if let Some(message) = planner.conflict(id) {
         return Note::stalled("NameConflict", message);
@@ -86,9 +85,7 @@ fn claimed(planner: &Planner, id: Id, entry: &Entry, outcome: &PlacementOutcome)
         Some((_, Some(Backing::Embedded))) => vec![answered(planner, entry, class)],
         Some((_, Some(Backing::ExternalDNS(_)))) => handed_over(planner, id),
         Some((_, Some(_))) => provided(planner, id, entry, class),
-        Some((_, None)) => {
-            vec![Note::waiting("DNSClassNotFound", format!("there is no DNSClass {class}; create it"))]
-        }
+        Some((_, None)) => vec![no_class(class)],
     }
 }
 
@@ -157,7 +154,7 @@ fn healthy(planner: &Planner, id: Id, outcome: &PlacementOutcome) -> Note {
         (_, 0, 0) => Note::lacking(
             "Healthy",
             "AllDown",
-            format!("all regions are down, and what was answered last still is; {}", down.join("; ")),
+            format!("all regions are down, and the name is answered all the same; {}", down.join("; ")),
         ),
         _ => Note::lacking("Healthy", "RegionDown", down.join("; ")),
     }
@@ -175,7 +172,7 @@ fn steering(planner: &Planner, id: Id, outcome: &PlacementOutcome) -> Note {
     };
     match &outcome.class {
         None | Some((_, Some(Backing::Embedded) | None)) => {
-            Note::fact("Steering", "Native", "our own servers choose for each client, and probe")
+            Note::fact("Steering", "Native", "our own servers choose for each client")
         }
         Some((class, Some(Backing::ExternalDNS(_)))) => {
             let message = format!("DNSClass {class} is given record sets, as far as ExternalDNS has them");

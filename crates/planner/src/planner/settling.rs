@@ -359,6 +359,10 @@ impl Planner {
             let said = |object: Option<&std::sync::Arc<Object>>| {
                 object.map(|object| (object.spec.clone(), object.meta.annotations.clone()))
             };
+            if before.is_some() != now.is_some() {
+                // Who is given members has something to remember.
+                work.statuses.extend(self.steered_by_class(&class));
+            }
             if said(before) != said(now.as_ref()) {
                 work.delta.classes.push(class.clone());
                 // A deleted record says whether what it owes can be deleted.

@@ -1,7 +1,6 @@
 //! What each region is reached by: what the spec says, what a referenced object says, else what was
 //! known last.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::foreign::Service;
@@ -12,6 +11,7 @@ use dns::{Location, ProbeId};
 use crate::front::gateway::{load_balancer, load_balancer_of};
 use crate::front::placement::texts;
 use crate::front::placement::tree::is_directed;
+use crate::memory::Placed;
 use crate::probe::ProbeTarget;
 use crate::view::View;
 
@@ -121,11 +121,11 @@ fn ingress(service: &Service) -> Vec<ProbeTarget> {
     hosts.next().map(ProbeTarget::Host).into_iter().collect()
 }
 
-/// Fills in what was known last: where no region can be read, for all of them; and for the one that alone
-/// may answer. Tells whether something was filled in.
+/// Fills in what was known last: where no region can be read, for those that could be read last; and for the
+/// one that alone may answer. Tells whether something was filled in.
 pub(super) fn freeze(
     regions: &mut Vec<Region>,
-    placed: &BTreeMap<String, Vec<String>>,
+    placed: &Placed,
     spec: &PlacementSpec,
     active: Option<&str>,
 ) -> bool {
@@ -133,15 +133,17 @@ pub(super) fn freeze(
     let holder = active.filter(|_| spec.witness.is_some() && is_directed(spec.mode));
     let mut is_frozen = false;
     for region in regions.iter_mut().filter(|region| region.targets.is_empty()) {
+        let older = placed.older.get(&*region.name).filter(|_| holder == Some(&region.name));
         let is_needed = none_can_be_read || holder == Some(&region.name);
-        if let Some(texts) = placed.get(&*region.name).filter(|_| is_needed) {
+        let latest = placed.regions.get(&*region.name).filter(|_| is_needed);
+        if let Some(texts) = latest.or(older) {
             (region.targets, region.is_fresh) = (remembered(texts), false);
             is_frozen |= !region.targets.is_empty();
         }
     }
     if none_can_be_read && !is_frozen {
-        regions.extend(placed.iter().map(|(name, texts)| gone(name, texts)));
-        is_frozen = !placed.is_empty();
+        regions.extend(placed.regions.iter().map(|(name, texts)| gone(name, texts)));
+        is_frozen = !placed.regions.is_empty();
     }
     is_frozen
 }

@@ -32,7 +32,7 @@ pub(super) fn find(view: &View<'_>, spec: &PlacementSpec, name: &Name) -> Result
     };
     let (class, found) = (Arc::<str>::from(&*class.name), view.class(&class.name));
     let (Some(found), Some(backing)) = (found, found.and_then(Backing::of)) else {
-        return Err(PlacementState::NoClass);
+        return Err(PlacementState::NoClass(class));
     };
     let is_allowed = |zone: &String| Name::parse(zone).is_ok_and(|zone| name.is_in(&zone));
     if !found.zones.is_empty() && !found.zones.iter().any(is_allowed) {
