@@ -12,7 +12,7 @@
 //! - a target and a way of asking it is one probe, however many names share it;
 //! - answers move as soon as a verdict does: no plan is waited for;
 //! - a change of the plan starts and stops only what changed, and everything else keeps its state;
-//! - what we cannot ask for reasons of our own (no files, no ports) is not a failure of the target;
+//! - what we cannot ask for reasons of our own (no time, no files, no ports) is not a failure of the target;
 //! - a probe goes only where requests may go ([`Guard`]), reads a bounded answer, takes a bounded time,
 //!   and follows nobody elsewhere.
 

@@ -51,7 +51,7 @@ fn run(run: &Run) -> Value {
     let result = match &run.outcome {
         Outcome::Success => "success".to_owned(),
         Outcome::Failure(trouble) => trouble.to_string(),
-        Outcome::Skipped => "skipped: this machine had no file or port left".to_owned(),
+        Outcome::Skipped => "skipped: this machine had no time, file or port left".to_owned(),
     };
     json!({
         "at": Timestamp::from_millisecond(run.at).ok(),

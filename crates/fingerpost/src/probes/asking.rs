@@ -5,7 +5,7 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use backends::Failure;
 use backends::transport::guard::Guard;
@@ -23,6 +23,11 @@ use super::trouble::{Outcome, Trouble, forbidden};
 const CHUNK: usize = 2048;
 /// No more addresses of one name are asked.
 const MOST_ADDRESSES: usize = 16;
+
+/// Whoever notices the end of the time only so much later was not let onto a processor: the target may have
+/// answered long ago.
+const LATE: f64 = 1.25;
+const MOMENT: Duration = Duration::from_millis(100);
 
 /// What every probe needs to ask.
 pub struct Means {
@@ -73,8 +78,10 @@ impl Asker {
 
     /// Asks once.
     pub async fn ask(&self, means: &Means) -> Outcome {
+        let start = Instant::now();
         match tokio::time::timeout(self.timeout, self.ask_target(means)).await {
             Ok(outcome) => outcome,
+            Err(_) if start.elapsed() > self.timeout.mul_f64(LATE) + MOMENT => Outcome::Skipped,
             Err(_) => Trouble::TimedOut(self.timeout).into(),
         }
     }

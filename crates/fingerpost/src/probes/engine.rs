@@ -22,6 +22,8 @@ use super::verdict::{Now, Rules, Verdict};
 
 /// The loop sleeps at least so long, so that runs are begun by the handful.
 const TICK: Duration = Duration::from_millis(2);
+/// No more are begun at once, so that those that run get on: a machine that was asleep has many to catch up.
+const HANDFUL: usize = 256;
 
 /// What the loop is told.
 #[derive(Debug)]
@@ -155,7 +157,7 @@ impl Engine {
     /// Begins every run whose time has come.
     fn launch(&mut self) {
         let now = self.start.elapsed();
-        while self.running.len() < self.most {
+        for _ in 0..HANDFUL.min(self.most.saturating_sub(self.running.len())) {
             let Some(id) = self.schedule.pop(now) else { return };
             let Some(probe) = self.probes.get_mut(&id) else { continue };
             let (asker, means) = (probe.asker.clone(), self.means.clone());

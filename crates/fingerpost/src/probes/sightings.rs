@@ -241,7 +241,7 @@ impl Run {
             Outcome::Success => format!("asked {ago:.1} s ago, it answered within {took:.1} ms"),
             Outcome::Failure(trouble) => format!("asked {ago:.1} s ago: {trouble}"),
             Outcome::Skipped => {
-                format!("it could not be asked {ago:.1} s ago: no file or port was left here")
+                format!("it could not be asked {ago:.1} s ago: no time, file or port was left here")
             }
         }
     }
