@@ -5,6 +5,7 @@
 //! that names the command to run.
 
 mod address;
+mod backend;
 mod between;
 mod blocking;
 pub mod chart;
@@ -35,6 +36,7 @@ mod usage;
 mod watcher;
 
 pub use address::own_address;
+pub use backend::{BACKEND_PORT, Backend};
 pub use between::{AtCall, Between, Misdeed, RUBBISH, Seen};
 pub use blocking::block_on;
 pub use client::{Reply, ask};

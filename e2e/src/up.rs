@@ -15,6 +15,7 @@ pub struct Options {
     state: Option<PathBuf>,
     address: IpAddr,
     flags: Vec<String>,
+    environment: Vec<(String, String)>,
 }
 
 impl Options {
@@ -25,13 +26,14 @@ impl Options {
             state: None,
             address: own_address(),
             flags: Vec::new(),
+            environment: Vec::new(),
         }
     }
 
     /// Several clusters, each by name and folder.
     pub fn clusters(clusters: &[(&str, PathBuf)]) -> Options {
         let folders = clusters.iter().map(|(name, path)| format!("{name}={}", path.display())).collect();
-        Options { folders, state: None, address: own_address(), flags: Vec::new() }
+        Options { folders, state: None, address: own_address(), flags: Vec::new(), environment: Vec::new() }
     }
 
     /// Keeps the state in this folder, so that a restart finds it.
@@ -43,6 +45,12 @@ impl Options {
     /// Adds flags.
     pub fn flags(mut self, flags: &[&str]) -> Options {
         self.flags.extend(flags.iter().map(|flag| (*flag).to_owned()));
+        self
+    }
+
+    /// Sets a variable of its environment.
+    pub fn variable(mut self, name: &str, value: &str) -> Options {
+        self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -78,7 +86,7 @@ impl Up {
         command.arg("up").args(&options.folders).arg("--state").args(state);
         command.args(["--dns", &format!("{}:5300", options.address)]);
         command.args(["--http", &format!("{}:8053", options.address)]);
-        command.args(&options.flags);
+        command.args(&options.flags).envs(options.environment);
         let process = Process::start("`fingerpost up`", &command)?;
         Ok(Up { process, address: options.address, _state: own_state })
     }

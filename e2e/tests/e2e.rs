@@ -42,6 +42,8 @@ mod faults;
 mod faults_reading;
 #[path = "e2e/golden.rs"]
 mod golden;
+#[path = "e2e/health.rs"]
+mod health;
 #[path = "e2e/hostile.rs"]
 mod hostile;
 #[path = "e2e/import.rs"]

@@ -57,6 +57,31 @@ pub(crate) enum Subject {
         #[arg(long, default_value_t = 5)]
         rounds: usize,
     },
+    /// What probing 10,000 targets every five seconds costs: TCP, HTTP and HTTPS
+    ///
+    /// Starts `fingerpost up` on Placements whose addresses are all served by the bench, and prints the share
+    /// of a core that the whole process takes. TCP and HTTP must stay below 30 %.
+    Probes {
+        /// How many targets are probed
+        #[arg(long, default_value_t = 10_000)]
+        targets: usize,
+        /// For how long it is measured, in seconds
+        #[arg(long, default_value_t = 30)]
+        seconds: usize,
+    },
+    /// From the death of a TCP backend to the first right answer, beside PowerDNS and gdnsd
+    ///
+    /// Each round kills another name's backend and brings it back. Ours at its fastest, at one second and by
+    /// default must keep to their bars. Takes about eight minutes, mostly for gdnsd's defaults. As root on
+    /// Debian the servers are installed.
+    Failover {
+        /// How many rounds each setting gets
+        #[arg(long, default_value_t = 20)]
+        rounds: usize,
+        /// Leave out PowerDNS and gdnsd
+        #[arg(long)]
+        alone: bool,
+    },
     /// The DNS server beside gdnsd, Knot, NSD, PowerDNS and BIND, under load
     ///
     /// All are up at once, on one core, with the same zones; a load on another core takes them in turns of
@@ -92,12 +117,30 @@ pub(crate) fn run(subject: &Subject) -> Result<()> {
             packages::ensure()?;
             cargo::run(providers(*records, *rounds))
         }
+        Subject::Probes { targets, seconds } => {
+            cargo::run(cargo(&["build", "--release", "--package", "fingerpost"]))?;
+            cargo::run(bench("probes", &[*targets, *seconds]))
+        }
+        Subject::Failover { rounds, alone } => {
+            if !alone {
+                packages::ensure_benched()?;
+            }
+            cargo::run(cargo(&["build", "--release", "--package", "fingerpost"]))?;
+            cargo::run(bench("failover", &[*rounds, usize::from(*alone)]))
+        }
         Subject::Server { rounds, rows } => {
             packages::ensure_benched()?;
             cargo::run(cargo(&["build", "--release", "--package", "fingerpost"]))?;
             cargo::run(server(*rounds, rows))
         }
     }
+}
+
+/// A bench of the end-to-end tests' crate with its numbers.
+fn bench(name: &str, numbers: &[usize]) -> Command {
+    let mut command = cargo(&["bench", "--package", "e2e", "--bench", name, "--"]);
+    command.args(numbers.iter().map(usize::to_string));
+    command
 }
 
 fn plan() -> Command {

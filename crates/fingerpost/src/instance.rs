@@ -38,7 +38,8 @@ use server::{Endpoint, EndpointId, Views, Zones};
 use tokio::sync::Notify;
 
 use crate::deliveries::Counts;
-use crate::explanation::{Explanation, Question, QuestionError, explain};
+use crate::explanation::{Explanation, Question, QuestionError, explain, probed};
+use crate::probes::Sightings;
 use crate::source::SourceProblem;
 use geo::Geos;
 use listeners::Counted;
@@ -60,6 +61,8 @@ pub struct Instance {
     pub signatures_moved: Notify,
     /// How the targets of steered names fare.
     pub health: Health,
+    /// What their probes have seen.
+    pub sightings: Sightings,
     ready: AtomicBool,
     facts: Mutex<Facts>,
     /// How long planning took, in seconds.
@@ -108,6 +111,7 @@ impl Instance {
             signings: Signings::default(),
             signatures_moved: Notify::new(),
             health: Health::new(),
+            sightings: Sightings::default(),
             ready: AtomicBool::new(false),
             facts: Mutex::new(Facts::default()),
             plan_seconds: Histogram::new(exponential_buckets(0.0001, 4.0, 10)),
@@ -250,7 +254,11 @@ impl Instance {
         // The operator serves nothing itself: what the servers answer is worked out when it is asked for.
         let worked_out = || zones_with(&planner, &self.geos, &self.health);
         let worked_out = if table.views.is_empty() { worked_out() } else { BTreeMap::new() };
-        explain(&planner, |view| table.views.get(view).or_else(|| worked_out.get(view)), question)
+        let zones = |view: &str| table.views.get(view).or_else(|| worked_out.get(view));
+        let mut explanation = explain(&planner, zones, question)?;
+        let now = Timestamp::now();
+        explanation.probes = probed(&planner, &explanation.stories, |probe| self.sightings.get(probe), now);
+        Ok(explanation)
     }
 
     /// Looks whether keys have changed or a step of theirs falls due, and signs accordingly.

@@ -44,6 +44,7 @@ use crate::deliveries::Deliveries;
 use crate::http::{self, Serving};
 use crate::instance::Instance;
 use crate::keys::SecretVaults;
+use crate::probes::Probes;
 use crate::secrets::ClusterSecrets;
 use definitions::Outdated;
 use engine::{Engine, Parts};
@@ -159,6 +160,7 @@ impl Operator<'_> {
         let vaults = SecretVaults::new(client, self.connection.namespace.clone()).within(timeout);
         signing::hear(&instance, &vaults).await;
         tokio::spawn(signing::run(instance.clone(), vaults, self.leadership.clone(), timeout));
+        let probes = self.probes(&instance).await?;
         health.lead(self.leadership.clone());
         if let Some(webhook) = &webhook {
             health.admit(webhook.problems());
@@ -174,7 +176,7 @@ impl Operator<'_> {
                 () = &mut stop => break,
                 deliveries = self.deliveries(instance.deliveries.clone()) => deliveries?,
             };
-            let parts = self.parts(&shown, board, news, inquiries, deliveries);
+            let parts = self.parts(&shown, board, news, inquiries, deliveries, probes.clone());
             let mut engine = Engine::new(parts);
             let ended = engine.run(&mut stop).await;
             inquiries = engine.into_inquiries();
@@ -202,6 +204,7 @@ impl Operator<'_> {
         news: Receiver<News>,
         inquiries: Inquiries,
         deliveries: Deliveries,
+        probes: Arc<Probes>,
     ) -> Parts {
         let (client, arguments) = (&self.connection.client, self.arguments);
         Parts {
@@ -216,6 +219,7 @@ impl Operator<'_> {
             inquiries,
             outdated: self.outdated.clone(),
             deliveries,
+            probes,
             namespace: self.connection.namespace.clone(),
             quota: Quota::per_second(arguments.kube_api_qps).allow_burst(arguments.kube_api_burst),
         }

@@ -39,6 +39,7 @@ use crate::instance::transfers::{Means, Transfers};
 use crate::instance::{Instance, guarded, saved};
 use crate::keys::KeyFolder;
 use crate::planned;
+use crate::probes::Probes;
 use crate::progress;
 use crate::render::Palette;
 use crate::secrets::{LocalSecrets, SecretFiles};
@@ -108,6 +109,7 @@ struct Up {
     listeners: Listeners,
     deliveries: Deliveries,
     transfers: Transfers,
+    probes: Probes,
     secrets: Arc<LocalSecrets>,
     secret_changes: watch::Sender<u64>,
     notices: Notices,
@@ -149,8 +151,11 @@ impl Up {
             guard: circumstances.guard.clone(),
             before: zones.clone(),
         });
+        let probes =
+            Probes::start(instance.health.clone(), circumstances.guard.clone(), instance.sightings.clone());
         let mut up = Up {
             transfers,
+            probes: probes.context("cannot start probing")?,
             deliveries: Deliveries::new(circumstances, Memory::on_disk(state.clone())),
             secrets,
             secret_changes,
@@ -223,6 +228,7 @@ impl Up {
         self.hear_secrets(reading.secrets);
         self.deliveries.begin(&self.instance.planner());
         self.transfers.follow();
+        self.probes.follow(&self.instance.planner());
         // Last, so that whoever waits for it finds a process that has time for the first change.
         self.instance.set_ready();
         Ok(())
@@ -268,6 +274,7 @@ impl Up {
             tokio::select! {
                 () = signals.ended() => return,
                 changes = self.deliveries.next() => self.take_changes(changes).await,
+                changes = self.probes.next() => self.take_changes(changes).await,
                 reading = readings.recv() => match reading {
                     Some(reading) => self.take(reading).await,
                     None => return,
@@ -314,12 +321,21 @@ impl Up {
         self.serve_change(&delta).await?;
         self.transfers.follow();
         self.deliver(&delta, anew);
+        self.probe(&delta, anew);
         self.notices.changes(&delta);
         guarded(|| self.notices.objects(&delta.statuses, &self.instance.planner()))?;
         if let Some(keeper) = &self.keeper {
             keeper.keep(&delta);
         }
         Ok(())
+    }
+
+    /// Lets the probes follow the plan.
+    fn probe(&self, delta: &Delta, anew: bool) {
+        match anew {
+            true => self.probes.follow(&self.instance.planner()),
+            false => self.probes.change(delta.probes.clone()),
+        }
     }
 
     async fn serve_change(&mut self, delta: &Delta) -> Result<()> {
@@ -344,7 +360,8 @@ impl Up {
         self.date = None;
         self.instance.facts().signed.clear();
         let signed = self.instance.signed_changes();
-        let told = serials.chain(self.date_change()).chain(signed);
+        let seen = self.instance.sightings.retell();
+        let told = serials.chain(self.date_change()).chain(signed).chain(seen);
         let everything = told.chain(self.source().read().changes).collect();
         self.instance.plan_anew(everything)?;
         self.distrusted = false;

@@ -19,7 +19,7 @@ const HEADING: &str = "Providers";
 /// Where requests may go.
 #[derive(Clone, Debug, Default, Args)]
 pub struct TargetArguments {
-    /// Networks that a DNSClass may point at although they are loopback or link-local
+    /// Networks that a DNSClass or a health check may point at although they are loopback or link-local
     #[arg(long, value_name = "CIDR", env = "FINGERPOST_ALLOW_TARGET", value_delimiter = ',',
         help_heading = HEADING)]
     pub allow_target: Vec<String>,

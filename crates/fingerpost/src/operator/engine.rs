@@ -39,6 +39,7 @@ use crate::cluster::{Arrival, Awaited, Board, News};
 use crate::deliveries::Deliveries;
 use crate::instance::{Instance, PlanningPanic};
 use crate::planned;
+use crate::probes::Probes;
 
 /// How many writes are under way at once.
 const MOST_IN_FLIGHT: usize = 32;
@@ -96,6 +97,8 @@ pub struct Parts {
     pub outdated: Outdated,
     /// Records on their way to providers.
     pub deliveries: Deliveries,
+    /// Who looks whether targets are up.
+    pub probes: Arc<Probes>,
     /// The operator's own namespace.
     pub namespace: String,
     /// How many writes a second.
@@ -156,7 +159,7 @@ impl Engine {
         tokio::pin!(stop);
         let mut news = Vec::new();
         let mut leadership = self.parts.leadership.subscribe();
-        let instance = self.parts.instance.clone();
+        let (instance, probes) = (self.parts.instance.clone(), self.parts.probes.clone());
         loop {
             let due = self.next_turn();
             tokio::select! {
@@ -169,6 +172,7 @@ impl Engine {
                 }
                 Some(answer) = self.answers.1.recv() => self.take_answer(answer),
                 changes = self.parts.deliveries.next() => self.changes.extend(changes),
+                changes = probes.next() => self.changes.extend(changes),
                 Ok(()) = leadership.changed() => {}
                 () = instance.signatures_moved.notified() => self.changes.extend(instance.signed_changes()),
                 Some(inquiry) = self.parts.inquiries.recv() => drop(inquiry.send(self.sample())),
@@ -210,6 +214,7 @@ impl Engine {
         let mut news = std::mem::take(&mut self.changes);
         if first {
             news.extend(self.parts.instance.signed_changes());
+            news.extend(self.parts.instance.sightings.retell());
         }
         let changes = today.into_iter().chain(news).collect();
         let delta = self.parts.instance.plan(changes)?;
@@ -217,8 +222,10 @@ impl Engine {
             self.planned = true;
             self.parts.health.set_planned();
             self.parts.instance.set_ready();
+            self.parts.probes.follow(&self.parts.instance.planner());
             self.look_at_everything();
         } else {
+            self.parts.probes.change(delta.probes.clone());
             self.look_at(&delta);
             self.parts.deliveries.follow(&self.parts.instance.planner(), &delta);
         }
