@@ -27,3 +27,4 @@ pub mod render;
 pub mod secrets;
 pub mod source;
 pub mod state;
+pub mod witness;
