@@ -1,9 +1,11 @@
 //! The HTTP interface of a running instance: health, metrics, and the plan as data.
 //!
-//! Only GET, and nothing here changes anything. Bodies are built before they are sent, so a slow
+//! Only GET, and nothing here changes anything, but for the order to switch over, which is taken on loopback
+//! only. Bodies are built before they are sent, so a slow
 //! reader holds no lock.
 
 mod api;
+pub mod leases;
 pub mod metrics;
 mod page;
 
@@ -14,7 +16,7 @@ use anyhow::{Context, Result};
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::routing::get;
+use axum::routing::{get, post};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -54,6 +56,11 @@ impl Serving {
     }
 }
 
+/// Where orders are given; for an address that only this machine can reach.
+pub fn order_pages(instance: Arc<Instance>) -> Router {
+    Router::new().route("/api/v1/switchover/{*name}", post(leases::switch_over)).with_state(instance)
+}
+
 /// All pages of `up`.
 pub fn pages(instance: Arc<Instance>) -> Router {
     let health = Router::new().route("/healthz", get(healthy)).route("/readyz", get(ready));
@@ -71,6 +78,8 @@ pub fn plan_pages(instance: Arc<Instance>) -> Router {
         .route("/api/v1/notes", get(api::notes))
         .route("/api/v1/explain", get(api::explain))
         .route("/api/v1/zone", get(api::zone))
+        .route("/api/v1/leases", get(leases::all))
+        .route("/api/v1/leases/{*name}", get(leases::one))
         .with_state(instance)
 }
 

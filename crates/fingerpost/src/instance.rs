@@ -38,6 +38,7 @@ use server::{Endpoint, EndpointId, Views, Zones};
 use tokio::sync::Notify;
 
 use crate::deliveries::Counts;
+use crate::directing::Board;
 use crate::explanation::{Explanation, Question, QuestionError, explain};
 use crate::source::SourceProblem;
 use geo::Geos;
@@ -60,6 +61,8 @@ pub struct Instance {
     pub signatures_moved: Notify,
     /// How the targets of steered names fare.
     pub health: Health,
+    /// Where Placements are directed, and who holds their leases.
+    pub directions: Board,
     ready: AtomicBool,
     facts: Mutex<Facts>,
     /// How long planning took, in seconds.
@@ -108,6 +111,7 @@ impl Instance {
             signings: Signings::default(),
             signatures_moved: Notify::new(),
             health: Health::new(),
+            directions: Board::default(),
             ready: AtomicBool::new(false),
             facts: Mutex::new(Facts::default()),
             plan_seconds: Histogram::new(exponential_buckets(0.0001, 4.0, 10)),

@@ -12,6 +12,7 @@ pub mod cli;
 pub mod cluster;
 pub mod commands;
 pub mod deliveries;
+pub mod directing;
 pub mod explanation;
 pub mod http;
 pub mod import;

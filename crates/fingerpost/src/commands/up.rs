@@ -8,6 +8,7 @@
 
 mod banner;
 mod delivering;
+mod directing;
 mod notices;
 mod samples;
 
@@ -29,6 +30,7 @@ use super::signals::Signals;
 use super::{Ending, logging};
 use crate::cli::{LogFormat, UpArguments};
 use crate::deliveries::{Deliveries, Memory};
+use crate::directing::Directing;
 use crate::http;
 use crate::instance::keeper::Keeper;
 use crate::instance::listeners::Listeners;
@@ -66,7 +68,11 @@ async fn serve(arguments: &UpArguments, palette: Palette) -> Result<Ending> {
     let http_address = page.local_addr()?;
     let state = open_state(arguments, &clusters)?;
     let mut up = Up::open(arguments, clusters, state, palette).await?;
-    let http = http::serve(page, http::pages(up.instance.clone()));
+    let mut pages = http::pages(up.instance.clone());
+    if http_address.ip().is_loopback() {
+        pages = pages.merge(http::order_pages(up.instance.clone()));
+    }
+    let http = http::serve(page, pages);
     let read = up.start();
     let started = tokio::select! {
         started = read => Some(started?),
@@ -107,6 +113,7 @@ struct Up {
     ports: Ports,
     listeners: Listeners,
     deliveries: Deliveries,
+    directing: Directing,
     transfers: Transfers,
     secrets: Arc<LocalSecrets>,
     secret_changes: watch::Sender<u64>,
@@ -142,6 +149,7 @@ impl Up {
             told,
             instance.deliveries.clone(),
         )?;
+        let directing = directing::directing(&circumstances, &instance, state.as_deref());
         let transfers = Transfers::start(Means {
             instance: instance.clone(),
             secrets: secrets.clone(),
@@ -150,6 +158,7 @@ impl Up {
             before: zones.clone(),
         });
         let mut up = Up {
+            directing,
             transfers,
             deliveries: Deliveries::new(circumstances, Memory::on_disk(state.clone())),
             secrets,
@@ -206,6 +215,7 @@ impl Up {
         let mut changes: Vec<Change> =
             serials.into_iter().map(|(name, saved)| Change::Serial(name, saved)).collect();
         changes.extend(self.state.iter().flat_map(|state| state.load_remembered()));
+        changes.extend(self.kept_directions());
         changes.extend(self.date_change());
         changes.extend(self.instance.signed_changes());
         changes.extend(reading.changes);
@@ -222,6 +232,7 @@ impl Up {
         self.notices.first(&reading.problems, &self.instance.planner());
         self.hear_secrets(reading.secrets);
         self.deliveries.begin(&self.instance.planner());
+        self.directing.begin(&self.instance.planner());
         self.transfers.follow();
         // Last, so that whoever waits for it finds a process that has time for the first change.
         self.instance.set_ready();
@@ -268,6 +279,7 @@ impl Up {
             tokio::select! {
                 () = signals.ended() => return,
                 changes = self.deliveries.next() => self.take_changes(changes).await,
+                changes = self.directing.next() => self.take_directions(changes).await,
                 reading = readings.recv() => match reading {
                     Some(reading) => self.take(reading).await,
                     None => return,
@@ -314,6 +326,7 @@ impl Up {
         self.serve_change(&delta).await?;
         self.transfers.follow();
         self.deliver(&delta, anew);
+        self.direct(&delta, anew);
         self.notices.changes(&delta);
         guarded(|| self.notices.objects(&delta.statuses, &self.instance.planner()))?;
         if let Some(keeper) = &self.keeper {
@@ -344,7 +357,9 @@ impl Up {
         self.date = None;
         self.instance.facts().signed.clear();
         let signed = self.instance.signed_changes();
-        let told = serials.chain(self.date_change()).chain(signed);
+        let directions = self.instance.directions.directions().into_iter();
+        let directions = directions.map(|((cluster, object), told)| Change::Direction(cluster, object, told));
+        let told = serials.chain(self.date_change()).chain(signed).chain(directions);
         let everything = told.chain(self.source().read().changes).collect();
         self.instance.plan_anew(everything)?;
         self.distrusted = false;
@@ -363,6 +378,7 @@ impl Up {
         self.notices.say("stopping");
         self.save_remembered();
         drop(self.deliveries);
+        drop(self.directing);
         drop(self.transfers);
         self.listeners.stop().await;
         if let Some(keeper) = self.keeper {

@@ -85,7 +85,7 @@ pub(crate) async fn owner(connection: &Connection) -> Option<String> {
 }
 
 /// The API server's addresses: no class may point at it.
-async fn api_server(connection: &Connection) -> Vec<IpAddr> {
+pub(super) async fn api_server(connection: &Connection) -> Vec<IpAddr> {
     let url = &connection.config.cluster_url;
     let host = url.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
     let port = url.port_u16().unwrap_or(443);

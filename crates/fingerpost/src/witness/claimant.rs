@@ -38,6 +38,8 @@ pub enum Intent {
     Yield(Option<String>, bool),
     /// That it goes to a successor, on purpose, whoever holds it.
     HandOver(String),
+    /// That it does not go to this successor after all.
+    Withdraw(String),
 }
 
 /// A document and since when it has been seen unchanged.
@@ -139,6 +141,7 @@ impl Claimant {
             Intent::Yield(to, planned) => self.release(to.clone(), *planned, now)?,
             Intent::HandOver(to) if self.is_mine() => self.release(Some(to.clone()), true, now)?,
             Intent::HandOver(to) => self.ask_for(to)?,
+            Intent::Withdraw(to) => self.withdraw(to)?,
         };
         let version = self.seen.as_ref().and_then(|seen| seen.version.clone());
         let writes = document.writes.saturating_add(1);
@@ -245,7 +248,9 @@ impl Claimant {
     fn renewal(&self, before: &Document) -> Document {
         let renewals = before.renewals.saturating_add(1);
         let lease_milliseconds = millis(self.terms.lease);
-        Document { successor: None, lease_milliseconds, renewals, ..before.clone() }
+        // A request that is not followed leaves nothing behind.
+        let planned = before.planned && before.successor.is_none();
+        Document { successor: None, planned, lease_milliseconds, renewals, ..before.clone() }
     }
 
     fn claim(&self, before: &Document) -> Document {
@@ -277,6 +282,13 @@ impl Claimant {
         let document = &self.seen.as_ref()?.document;
         let asked = document.successor.as_deref() == Some(to) || document.holder == to;
         (!asked).then(|| Document { successor: Some(to.to_owned()), planned: true, ..document.clone() })
+    }
+
+    /// The document without a request that its holder has not followed.
+    fn withdraw(&self, to: &str) -> Option<Document> {
+        let document = &self.seen.as_ref()?.document;
+        let asked = document.successor.as_deref() == Some(to) && !document.holder.is_empty();
+        asked.then(|| Document { successor: None, planned: false, ..document.clone() })
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Report {
     pub trouble: Option<Failure>,
     /// How many rounds there were.
     pub rounds: u64,
+    /// How many of the latest rounds failed.
+    pub failures: u32,
 }
 
 impl Report {
@@ -121,6 +123,7 @@ impl Keeping {
             report.believes_until = self.claimant.believes_until();
             report.rounds += u64::from(round);
             if let Some(trouble) = trouble {
+                report.failures = if trouble.is_some() { report.failures.saturating_add(1) } else { 0 };
                 report.trouble = trouble;
             }
             round || before != report.believes_until

@@ -252,11 +252,12 @@ impl World {
     fn whim(&mut self, index: usize) -> Intent {
         let other = name(self.chance.below(self.regions as u64) as usize);
         let patience = Duration::from_millis(self.processes[index].region as u64 * RENEW);
-        match self.chance.below(8) {
+        match self.chance.below(9) {
             0 => Intent::Watch,
             1 => Intent::Yield(None, false),
             2 => Intent::Yield(Some(other), true),
             3 => Intent::HandOver(other),
+            4 => Intent::Withdraw(other),
             _ => Intent::Hold(patience),
         }
     }
