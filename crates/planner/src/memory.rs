@@ -4,6 +4,7 @@
 //! In a cluster it is in the object's status and survives a restart there; elsewhere it is what the
 //! planner has handed out since its start, and what it was told to remember.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::PublishedRecord;
@@ -63,7 +64,16 @@ pub(crate) struct Owed {
     pub(crate) handed: bool,
 }
 
-/// What is remembered of one DNSRecord.
+/// What is remembered of one Placement, so that it answers when nothing of it can be read or is up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Placed {
+    /// What each region was last reached by.
+    pub(crate) regions: BTreeMap<String, Vec<String>>,
+    /// What a provider that steers by membership was last given while something was up.
+    pub(crate) usable: BTreeSet<String>,
+}
+
+/// What is remembered of one DNSRecord or Placement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
     /// Under what it stands.
@@ -72,6 +82,9 @@ pub struct Memory {
     pub(crate) owed: Vec<Owed>,
     /// The last write that changed the provider, in Unix seconds.
     pub(crate) written: Option<(Written, i64)>,
+    /// What a Placement answers with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) placed: Option<Box<Placed>>,
 }
 
 impl Memory {
@@ -86,6 +99,7 @@ impl Memory {
             applied: published.applied.as_ref().and_then(Identity::read),
             owed: owed.map(|identity| Owed { identity, handed: true }).collect(),
             written: published.last_sync_time.map(|time| (written, time.as_second())),
+            placed: None,
         }
     }
 

@@ -4,6 +4,7 @@ mod dnsclass;
 pub(crate) mod fate;
 mod kubizone;
 mod looked_up;
+mod placement;
 mod published;
 mod router;
 
@@ -43,6 +44,7 @@ impl Planner {
             Outcome::Zone(outcome) => kubizone::zone(self, entry, outcome),
             Outcome::Record(outcome) => kubizone::record(self, id, entry, outcome),
             Outcome::Endpoint(outcome) => endpoint(self, id, outcome),
+            Outcome::Placement(outcome) => placement::placement(self, id, entry, outcome),
             Outcome::Refused | Outcome::Silent => Vec::new(),
         };
         if let Some(message) = self.failed_children(id) {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::{Kind, Object, Problem, Published, Spec};
-use dns::{Name, NameError, PackedZone, ProbeId};
+use dns::{Name, NameError, PackedZone};
 use rustc_hash::FxHashMap;
 
 use crate::direction::Direction;
@@ -15,7 +15,7 @@ use crate::facts::{Fact, Index, ObjectKey};
 use crate::identity::{Controller, Identity, Target};
 use crate::input::{ClusterId, FileNote, SavedSerial};
 use crate::marks::{FINALIZER, ORPHAN};
-use crate::probe::TargetHealth;
+use crate::memory::Placed;
 use crate::rank::Rank;
 
 /// An object's number; numbers of deleted objects are used again.
@@ -89,8 +89,11 @@ pub(crate) struct Snapshot {
     pub(crate) serials: BTreeMap<Name, SavedSerial>,
     /// What tells the signatures of zones apart.
     pub(crate) signed: BTreeMap<Name, u64>,
-    pub(crate) health: FxHashMap<ProbeId, TargetHealth>,
     pub(crate) directions: BTreeMap<ObjectKey, Direction>,
+    /// What Placements were last known to be reached by.
+    pub(crate) placed: BTreeMap<ObjectKey, Placed>,
+    /// Whether statuses are read: not in files.
+    pub(crate) reads_statuses: bool,
     pub(crate) today: u32,
     /// Objects that are there and of which no valid version is known.
     pub(crate) unknown: BTreeSet<ObjectKey>,

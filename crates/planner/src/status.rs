@@ -1,6 +1,7 @@
 //! The status of every object, as the operator would write it; without times, which only a write has.
 
 mod dnsclass;
+mod placement;
 
 use std::collections::BTreeSet;
 
@@ -110,6 +111,7 @@ impl Planner {
         let mut fields = match outcome {
             Outcome::DnsRecord(outcome) => self.record_fields(id, entry, outcome, notes),
             Outcome::Class(_) => self.class_fields(entry),
+            Outcome::Placement(outcome) => self.placement_fields(id, entry, outcome),
             Outcome::Refused => self.unknown_record_fields(id),
             _ => Map::new(),
         };

@@ -1,6 +1,7 @@
 //! The tracked view: the only way in which an evaluation sees anything but its own object.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::dnsclass::DNSClassSpec;
@@ -128,6 +129,17 @@ impl<'a> View<'a> {
             _ => None,
         };
         Some((standing, holder))
+    }
+
+    /// The region that an object's clients are sent to before others, by whoever directs it; else by
+    /// what its status says. Only the object itself looks, and it is evaluated again with both.
+    pub(crate) fn active(&self, object: &Object) -> Option<Arc<str>> {
+        self.snapshot.active(&ObjectKey::of(self.cluster, object))
+    }
+
+    /// What the regions of an object were last known to be reached by.
+    pub(crate) fn placed(&self, object: &Object) -> BTreeMap<String, Vec<String>> {
+        self.snapshot.placed_regions(&ObjectKey::of(self.cluster, object))
     }
 
     /// A DNSClass.

@@ -31,6 +31,8 @@ impl Planner {
             };
             self.evaluated[id.0 as usize] = now;
             if !same {
+                let probes = self.evaluated(id).map(|one| one.output.outcome.probes().to_vec());
+                self.probing.set(id, probes.unwrap_or_default());
                 work.statuses.insert(id);
                 work.children.insert(id);
                 replaced.push((id, before));
@@ -54,6 +56,9 @@ impl Planner {
         let output = front::evaluate(&view, id, object);
         let reads = view.into_reads();
         self.ledger.record(Reader::main(id), reads);
+        if let Outcome::Placement(outcome) = &output.outcome {
+            self.snapshot.keep_placed(id, outcome);
+        }
         Some(Evaluated { rank, output })
     }
 

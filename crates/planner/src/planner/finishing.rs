@@ -60,6 +60,7 @@ impl Planner {
             work.statuses.extend(self.claimants(cluster, &name));
         }
         self.tell_deliveries(&mut work);
+        work.delta.probes = self.probing.moved();
         let ids = work.statuses.take();
         work.delta.statuses.extend(ids.into_iter().filter_map(|id| self.reference(id)));
         for id in &work.gone {

@@ -311,6 +311,7 @@ fn subject(change: &Change) -> (u16, String) {
         Change::ChildOutcome(child, _) => (child.cluster.0, format!("outcome {child:?}")),
         Change::Delivered(told) => (0, format!("delivered {} {} {}", told.class, told.name, told.rtype)),
         Change::LookedUp(told) => (0, format!("looked up {} {} {}", told.class, told.name, told.rtype)),
+        Change::ClassAbilities(class, _) => (0, format!("abilities {class}")),
         Change::ClassHealth(class, _) => (0, format!("health {class}")),
         Change::ClassHeld(class, _) => (0, format!("held {class}")),
         Change::Remembered(cluster, one, _) => (cluster.0, format!("memory {} {}", one.namespace, one.name)),
