@@ -102,6 +102,8 @@ mod transfers;
 mod webhook;
 #[path = "e2e/webhook_class.rs"]
 mod webhook_class;
+#[path = "e2e/witness.rs"]
+mod witness;
 #[path = "e2e/world.rs"]
 mod world;
 #[path = "e2e/zone_files.rs"]

@@ -97,7 +97,5 @@ async fn end(mut running: Running, until: Instant, code: Option<u8>) -> Result<E
             running.ended().await?
         }
     };
-    // What the command left behind in its group goes too.
-    running.kill();
     Ok(Ending::Code(code.unwrap_or(own)))
 }

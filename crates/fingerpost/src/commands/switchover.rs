@@ -81,9 +81,10 @@ fn check(before: &Value, arguments: &SwitchoverArguments, steps: &mut Steps) -> 
     }
     match region["health"].as_str() {
         Some("Up") => steps.good(&format!("{to} is up")),
-        health if arguments.force => {
-            steps.good(&format!("{to} is {}: going on because of --force", health.unwrap_or("unknown").to_lowercase()))
-        }
+        health if arguments.force => steps.good(&format!(
+            "{to} is {}: going on because of --force",
+            health.unwrap_or("unknown").to_lowercase()
+        )),
         health => bail!(
             "the region `{to}` is not up ({}): wait until it is, or insist with --force",
             health.unwrap_or("Unknown")

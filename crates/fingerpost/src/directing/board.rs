@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
-use super::director::{RegionState, Refusal, Rules};
+use super::director::{Refusal, RegionState, Rules};
 use super::{Key, name_of};
 
 /// The directed Placements, by name.

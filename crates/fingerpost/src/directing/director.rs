@@ -143,7 +143,8 @@ impl Director {
     pub fn hear(&mut self, health: &[(Arc<str>, RegionState)], now: Instant, wall: i64) {
         let before = std::mem::take(&mut self.health);
         for (region, state) in health {
-            let since = before.get(region).filter(|(known, _)| known == state).map_or(now, |(_, since)| *since);
+            let since =
+                before.get(region).filter(|(known, _)| known == state).map_or(now, |(_, since)| *since);
             self.health.insert(region.clone(), (*state, since));
         }
         if self.rules.witness.is_none() && self.rules.ordered {
@@ -199,7 +200,8 @@ impl Director {
         if !self.rules.ordered && self.rules.witness.is_none() {
             return Err(Refusal::Unordered);
         }
-        let all = || self.rules.regions.iter().map(|region| format!("`{region}`")).collect::<Vec<_>>().join(", ");
+        let all =
+            || self.rules.regions.iter().map(|region| format!("`{region}`")).collect::<Vec<_>>().join(", ");
         let known = self.rules.regions.iter().find(|region| ***region == *to).cloned();
         let to = known.ok_or_else(|| Refusal::NoRegion(to.to_owned(), all()))?;
         let from = self.current();
@@ -209,7 +211,9 @@ impl Director {
         if !force && self.state(&to) != RegionState::Up {
             return Err(Refusal::NotUp(to.to_string()));
         }
-        if let Some(trouble) = self.direction.witness_trouble.as_ref().filter(|_| self.rules.witness.is_some()) {
+        if let Some(trouble) =
+            self.direction.witness_trouble.as_ref().filter(|_| self.rules.witness.is_some())
+        {
             return Err(Refusal::Witness(trouble.to_string()));
         }
         match self.rules.witness {
@@ -243,7 +247,9 @@ impl Director {
 
     fn nameless(&self) -> Option<String> {
         match &self.rules.own {
-            None => Some("it is not known which region this cluster speaks for: set spec.witness.region".into()),
+            None => {
+                Some("it is not known which region this cluster speaks for: set spec.witness.region".into())
+            }
             Some(own) if !self.rules.regions.contains(own) => {
                 Some(format!("this cluster speaks for `{own}`, which is none of the regions"))
             }
@@ -335,7 +341,9 @@ impl Director {
             Some(order) if order.withdrawn && !holds && !is_free => {
                 return Intent::Withdraw(order.to.to_string());
             }
-            Some(order) if order.to == *own && self.is_reserved_for(own) => return Intent::Hold(Duration::ZERO),
+            Some(order) if order.to == *own && self.is_reserved_for(own) => {
+                return Intent::Hold(Duration::ZERO);
+            }
             Some(order) if !order.withdrawn => return Intent::HandOver(order.to.to_string()),
             _ => {}
         }
@@ -371,7 +379,8 @@ impl Director {
             Some((RegionState::Up, since)) => age(since) >= lease * STEADY,
             _ => false,
         };
-        let declined = |region: &&Arc<str>| self.declined.get(*region).is_some_and(|at| age(at) < lease * DECLINED);
+        let declined =
+            |region: &&Arc<str>| self.declined.get(*region).is_some_and(|at| age(at) < lease * DECLINED);
         let better = self.rules.regions.iter().take_while(|region| ***region != *own);
         better.filter(steady).find(|region| !declined(region))
     }

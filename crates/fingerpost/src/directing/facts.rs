@@ -33,8 +33,7 @@ impl Facts {
         let (cluster, reference) = key;
         let object = planner.object(*cluster, reference)?;
         let Spec::Placement(spec) = &object.spec else { return None };
-        let ordered =
-            matches!(spec.mode, PlacementMode::ActiveHotstandby | PlacementMode::ActivePassiveWarm);
+        let ordered = matches!(spec.mode, PlacementMode::ActiveHotstandby | PlacementMode::ActivePassiveWarm);
         if !ordered && spec.witness.is_none() {
             return None;
         }
@@ -65,7 +64,8 @@ fn own_region(planner: &Planner, cluster: ClusterId, spec: &PlacementSpec) -> Op
     if let Some(said) = said {
         return Some(Arc::from(said));
     }
-    let identity = |(at, object): &(ClusterId, ObjectRef)| *at == cluster && object.kind == Kind::ClusterIdentity;
+    let identity =
+        |(at, object): &(ClusterId, ObjectRef)| *at == cluster && object.kind == Kind::ClusterIdentity;
     let (_, reference) = planner.objects().into_iter().find(identity)?;
     match &planner.object(cluster, &reference)?.spec {
         Spec::ClusterIdentity(identity) => Some(Arc::from(&*identity.region)),

@@ -10,10 +10,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
+use super::Key;
 use super::board::{Board, Entry, Order};
 use super::director::{Director, Refusal, Witnessed};
 use super::facts::Facts;
-use super::Key;
 use crate::witness::{Keeper, Means, Report, Terms, connect};
 
 /// How long until a witness that could not be connected to is tried again.
@@ -93,7 +93,11 @@ impl Task {
         })
     }
 
-    async fn connect(&self, witness: &Witness, hostname: &str) -> Result<Arc<dyn crate::witness::Store>, String> {
+    async fn connect(
+        &self,
+        witness: &Witness,
+        hostname: &str,
+    ) -> Result<Arc<dyn crate::witness::Store>, String> {
         let (_, object) = &self.key;
         let connected = connect(witness, &object.namespace, &object.name, hostname, &self.means).await;
         connected.map_err(|error| error.to_string())

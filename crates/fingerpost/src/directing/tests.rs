@@ -184,7 +184,11 @@ fn a_region_that_does_not_take_what_it_is_offered_is_not_offered_it_at_once_agai
     see(&mut one, held("b", 4), now);
     let later = now + LEASE * 2;
     see(&mut one, Document { successor: Some("a".into()), ..held("", 4) }, later);
-    assert_eq!((active(&one), one.intent(later)), (Some("b"), HOLD), "it goes on answering and takes it back");
+    assert_eq!(
+        (active(&one), one.intent(later)),
+        (Some("b"), HOLD),
+        "it goes on answering and takes it back"
+    );
     see(&mut one, held("b", 5), later + LEASE);
     assert_eq!(latest(&one), "b -> b: a did not take the lease: b took it back");
     assert_eq!(one.intent(later + LEASE * 2), HOLD);
@@ -196,7 +200,10 @@ fn a_switchover_hands_the_lease_over_and_is_given_up_in_time() {
     let (mut one, now) = (director(false, Some("a")), Instant::now());
     hear(&mut one, [Up, Up, Down], now);
     see(&mut one, held("a", 1), now);
-    assert_eq!(one.order("x", false, now, 3).unwrap_err().to_string(), "there is no region `x`: choose one of `a`, `b`, `c`");
+    assert_eq!(
+        one.order("x", false, now, 3).unwrap_err().to_string(),
+        "there is no region `x`: choose one of `a`, `b`, `c`"
+    );
     assert_eq!(one.order("a", false, now, 3), Err(Refusal::Already("a".into())));
     assert_eq!(one.order("c", false, now, 3), Err(Refusal::NotUp("c".into())));
     one.order("b", false, now, 3).unwrap();
@@ -227,11 +234,10 @@ fn a_holder_follows_the_request_in_the_document() {
 fn a_restart_goes_on_from_what_was_kept() {
     let (mut one, now) = (director(false, None), Instant::now());
     hear(&mut one, [Down, Up, Up], now);
-    let key = (planner::ClusterId(0), planner::ObjectRef {
-        kind: api::Kind::Placement,
-        namespace: "apps".into(),
-        name: "web".into(),
-    });
+    let key = (
+        planner::ClusterId(0),
+        planner::ObjectRef { kind: api::Kind::Placement, namespace: "apps".into(), name: "web".into() },
+    );
     let kept = super::save(&[(key.clone(), one.direction().clone())]);
     let text = serde_json::to_vec(&kept).unwrap();
     let restored = super::restore(serde_json::from_slice(&text).unwrap());

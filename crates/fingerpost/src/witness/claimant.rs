@@ -218,7 +218,11 @@ impl Claimant {
 
     /// The document to be written to hold the lease, if it is time to.
     fn hold(&self, patience: Duration, now: Instant) -> Option<Document> {
-        let Some(seen) = &self.seen else { return Some(self.claim(&Document::default())) };
+        let Some(seen) = &self.seen else {
+            let missing = self.missing.map(|since| now.saturating_duration_since(since));
+            let waited = missing.is_some_and(|missing| missing > self.terms.lease.saturating_add(patience));
+            return waited.then(|| self.claim(&Document::default()));
+        };
         if self.is_mine() {
             return self.is_due(now).then(|| self.renewal(&seen.document));
         }

@@ -86,7 +86,9 @@ impl Gate {
     async fn trouble(&self) -> Option<String> {
         match self {
             Gate::Asked { client, url, .. } => match ask(client, url).await {
-                Ok(answer) => Some(format!("it is held by {}", answer["holder"].as_str().unwrap_or("nobody"))),
+                Ok(answer) => {
+                    Some(format!("it is held by {}", answer["holder"].as_str().unwrap_or("nobody")))
+                }
                 Err(error) => Some(format!("{error:#}")),
             },
             Gate::Kept { reports, .. } => {
@@ -101,9 +103,8 @@ impl Gate {
     pub(super) async fn release(&mut self) {
         let Gate::Kept { keeper, reports, holder } = self else { return };
         keeper.want(Intent::Yield(None, false));
-        let given_back = reports.wait_for(|report| {
-            report.seen.as_ref().is_some_and(|seen| seen.document.holder != *holder)
-        });
+        let given_back = reports
+            .wait_for(|report| report.seen.as_ref().is_some_and(|seen| seen.document.holder != *holder));
         if tokio::time::timeout(LAST_CALL, given_back).await.is_err() {
             eprintln!("the lease could not be given back: others wait until it has run out");
         }
@@ -112,7 +113,8 @@ impl Gate {
 
 fn asked(url: &str, arguments: &LeaseArguments) -> Result<Gate> {
     let pause = arguments.renew / 2;
-    let client = HttpClient::new(anywhere()?, arguments.renew.min(Duration::from_secs(5)), &Trust::default())?;
+    let client =
+        HttpClient::new(anywhere()?, arguments.renew.min(Duration::from_secs(5)), &Trust::default())?;
     let url = format!("{}/api/v1/leases/{}", url.trim_end_matches('/'), arguments.name);
     Ok(Gate::Asked { client, url, pause })
 }
