@@ -1,13 +1,14 @@
 //! etcd by itself, alone or as a cluster of several members.
 
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 use xtask::tools;
 
-use crate::{Process, own_address, wait_for};
+use crate::{Network, Process, own_address, wait_for};
 
 /// A running member; it is killed when the value goes, and its data with it.
 pub struct Etcd {
@@ -41,6 +42,16 @@ impl Etcd {
         Ok(members)
     }
 
+    /// One that is alone on a host of a network.
+    pub fn on(network: &Network, host: usize) -> Result<(Process, TempDir)> {
+        let address = network.address(host);
+        let cluster = format!("member=http://{address}:2380");
+        let mut command = network.command(host, &program()?);
+        let folder = tempfile::tempdir()?;
+        arguments(&mut command, "member", &address, &cluster, folder.path());
+        Ok((Process::start("etcd", &command)?, folder))
+    }
+
     /// Where clients find it.
     pub fn url(&self) -> String {
         format!("http://{}:2379", self.address)
@@ -71,15 +82,23 @@ impl Etcd {
     }
 }
 
-fn process(name: &str, address: IpAddr, cluster: &str, folder: &TempDir) -> Result<Process> {
+fn program() -> Result<PathBuf> {
     let program = tools::program("etcd").context("nobody builds etcd")?;
     ensure!(program.is_file(), "{} is missing: run `cargo xtask tools`", program.display());
+    Ok(program)
+}
+
+fn process(name: &str, address: IpAddr, cluster: &str, folder: &TempDir) -> Result<Process> {
+    let mut command = Command::new(program()?);
+    arguments(&mut command, name, &address.to_string(), cluster, folder.path());
+    Process::start(&format!("etcd {name}"), &command)
+}
+
+fn arguments(command: &mut Command, name: &str, address: &str, cluster: &str, folder: &Path) {
     let (client, peer) = (format!("http://{address}:2379"), format!("http://{address}:2380"));
-    let mut command = Command::new(program);
-    command.arg("--data-dir").arg(folder.path());
+    command.arg("--data-dir").arg(folder);
     command.args(["--name", name, "--log-level", "warn"]);
     command.args(["--listen-client-urls", &client, "--advertise-client-urls", &client]);
     command.args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer]);
     command.args(["--initial-cluster", cluster]);
-    Process::start(&format!("etcd {name}"), &command)
 }

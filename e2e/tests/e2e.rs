@@ -58,6 +58,8 @@ mod lookup;
 mod nameservers;
 #[path = "e2e/old_definitions.rs"]
 mod old_definitions;
+#[path = "e2e/partitions.rs"]
+mod partitions;
 #[path = "e2e/powerdns_faults.rs"]
 mod powerdns_faults;
 #[path = "e2e/powerdns_lua.rs"]

@@ -132,7 +132,9 @@ impl Directing {
     }
 
     fn look_at(&mut self, planner: &Planner, key: Key) {
-        let Some(facts) = Facts::of(planner, &key) else { return self.forget(&key) };
+        let Some(mut facts) = Facts::of(planner, &key) else { return self.forget(&key) };
+        // Where nobody can take the annotation away it would order the same with every start.
+        facts.ordered = facts.ordered.filter(|_| self.done.is_some());
         match self.tasks.get(&key) {
             Some(directed) => {
                 directed.facts.send_if_modified(|before| {
@@ -147,6 +149,10 @@ impl Directing {
 
     fn start(&mut self, planner: &Planner, key: Key, facts: Facts) {
         let before = self.before.get(&key).cloned().or_else(|| facts::direction(planner, &key));
+        let before = before.unwrap_or_default();
+        let (orders, ordered) = unbounded_channel();
+        // On the board at once: whoever keeps all directions must not miss one that was not heard of yet.
+        self.board.put(&key, facts.entry(before.clone(), orders.clone()));
         let (sender, told) = watch::channel(facts);
         let task = task::Task {
             key: key.clone(),
@@ -156,12 +162,15 @@ impl Directing {
             board: self.board.clone(),
             changes: self.changes.0.clone(),
             done: self.done.clone(),
+            orders,
+            ordered,
         };
-        let task = tokio::spawn(task.run(before.unwrap_or_default()));
+        let task = tokio::spawn(task.run(before));
         self.tasks.insert(key, Directed { facts: sender, task });
     }
 
     fn forget(&mut self, key: &Key) {
+        self.before.remove(key);
         if self.tasks.remove(key).is_some() {
             self.board.remove(key);
         }

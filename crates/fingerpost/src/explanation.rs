@@ -3,13 +3,15 @@
 
 use std::net::IpAddr;
 
-use dns::{Name, RecordSet, Rtype};
+use dns::{Name, ProbeId, RecordSet, Rtype, Steering};
+use jiff::Timestamp;
 use planner::{Planner, Story, ViewInfo};
 use serde::{Deserialize, Serialize};
 use server::steering::{Asker, Decision};
 use server::{Answer, Rcode, Step, Zones, lookup};
 
 use crate::instance::ports::{Ports, Slot};
+use crate::probes::Sighting;
 
 /// What is asked for where the name has no address.
 const OTHER_TYPES: [Rtype; 14] = [
@@ -64,6 +66,9 @@ pub struct Explanation {
     pub views: Vec<ViewExplanation>,
     /// The objects behind each name on the way, the name that was asked for first.
     pub stories: Vec<Story>,
+    /// How each target of a steered name is, and when it was last asked; only a running instance knows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<String>,
 }
 
 /// What one view answers.
@@ -120,7 +125,25 @@ pub fn explain<'a>(
         views.push(in_view(view, &answers));
     }
     let stories = names.iter().map(|name| planner.explain(name)).collect();
-    Ok(Explanation { name: question.name.clone(), views, stories })
+    Ok(Explanation { name: question.name.clone(), views, stories, probes: Vec::new() })
+}
+
+/// What probes have seen of the targets of steered names, in words.
+pub fn probed(
+    planner: &Planner,
+    stories: &[Story],
+    seen: impl Fn(ProbeId) -> Option<Sighting>,
+    now: Timestamp,
+) -> Vec<String> {
+    let mut all = Vec::new();
+    for story in stories {
+        let Some(zone) = &story.zone else { continue };
+        let sets = planner.sets(&zone.origin, &story.name);
+        let members = sets.iter().filter_map(|(_, set)| set.steering.as_deref()).flat_map(Steering::members);
+        let seen = members.filter_map(|member| seen(member.probe?));
+        merge(&mut all, seen.map(|sighting| sighting.sentence(now)));
+    }
+    all
 }
 
 /// The name that a step leads to, where that is another one.

@@ -5,6 +5,7 @@
 //! reader holds no lock.
 
 mod api;
+mod health;
 pub mod leases;
 pub mod metrics;
 mod page;
@@ -76,6 +77,7 @@ pub fn plan_pages(instance: Arc<Instance>) -> Router {
         .route("/api/v1/objects", get(api::objects))
         .route("/api/v1/recordsets", get(api::record_sets))
         .route("/api/v1/notes", get(api::notes))
+        .route("/api/v1/health", get(health::health))
         .route("/api/v1/explain", get(api::explain))
         .route("/api/v1/zone", get(api::zone))
         .route("/api/v1/leases", get(leases::all))

@@ -39,7 +39,8 @@ use tokio::sync::Notify;
 
 use crate::deliveries::Counts;
 use crate::directing::Board;
-use crate::explanation::{Explanation, Question, QuestionError, explain};
+use crate::explanation::{Explanation, Question, QuestionError, explain, probed};
+use crate::probes::Sightings;
 use crate::source::SourceProblem;
 use geo::Geos;
 use listeners::Counted;
@@ -63,6 +64,8 @@ pub struct Instance {
     pub health: Health,
     /// Where Placements are directed, and who holds their leases.
     pub directions: Board,
+    /// What their probes have seen.
+    pub sightings: Sightings,
     ready: AtomicBool,
     facts: Mutex<Facts>,
     /// How long planning took, in seconds.
@@ -112,6 +115,7 @@ impl Instance {
             signatures_moved: Notify::new(),
             health: Health::new(),
             directions: Board::default(),
+            sightings: Sightings::default(),
             ready: AtomicBool::new(false),
             facts: Mutex::new(Facts::default()),
             plan_seconds: Histogram::new(exponential_buckets(0.0001, 4.0, 10)),
@@ -254,7 +258,11 @@ impl Instance {
         // The operator serves nothing itself: what the servers answer is worked out when it is asked for.
         let worked_out = || zones_with(&planner, &self.geos, &self.health);
         let worked_out = if table.views.is_empty() { worked_out() } else { BTreeMap::new() };
-        explain(&planner, |view| table.views.get(view).or_else(|| worked_out.get(view)), question)
+        let zones = |view: &str| table.views.get(view).or_else(|| worked_out.get(view));
+        let mut explanation = explain(&planner, zones, question)?;
+        let now = Timestamp::now();
+        explanation.probes = probed(&planner, &explanation.stories, |probe| self.sightings.get(probe), now);
+        Ok(explanation)
     }
 
     /// Looks whether keys have changed or a step of theirs falls due, and signs accordingly.

@@ -22,6 +22,7 @@ pub mod memory;
 pub mod nameserver;
 pub mod operator;
 pub mod planned;
+pub mod probes;
 pub mod progress;
 pub mod provider;
 pub mod render;

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use jiff::civil::Date;
 use planner::{Change, Delta, Planner, Setting};
 use server::Endpoint;
@@ -33,6 +33,7 @@ use crate::instance::transfers::{Means, Transfers};
 use crate::instance::{Instance, saved};
 use crate::keys::SecretVaults;
 use crate::planned;
+use crate::probes::Probes;
 use crate::secrets::ClusterSecrets;
 use crate::state::StateDir;
 use keys::HeardKeys;
@@ -81,6 +82,7 @@ struct Nameserver {
     keeper: Option<Keeper>,
     listeners: Listeners,
     transfers: Transfers,
+    probes: Probes,
     readiness: Readiness,
     state: Option<Arc<StateDir>>,
     keys: HeardKeys,
@@ -106,8 +108,11 @@ impl Nameserver {
         instance.steer_zones(&views, &mut zones);
         let keys = HeardKeys::open(&instance, state.as_deref().map(StateDir::path));
         instance.sign_zones(&views, &mut zones);
+        let guard = Arc::new(arguments.targets.guard(Vec::new())?);
+        let probes = Probes::start(instance.health.clone(), guard, instance.sightings.clone());
         let mut nameserver = Nameserver {
             transfers: start_transfers(arguments, &instance, connection)?,
+            probes: probes.context("cannot start probing")?,
             keeper: state.clone().map(|state| Keeper::new(state, instance.clone()).without_serials()),
             instance,
             listeners: Listeners::new(arguments.dns, Serving::new(&arguments.serving)?),
@@ -139,6 +144,7 @@ impl Nameserver {
         drop(sender);
         self.readiness.watch(board.clone());
         let mut changes = self.first_changes(&mut news, &board).await;
+        changes.extend(self.instance.sightings.retell());
         loop {
             if !changes.is_empty() || !self.published {
                 self.follow(std::mem::take(&mut changes)).await?;
@@ -150,6 +156,7 @@ impl Nameserver {
                         return Ok(anyhow::anyhow!("the watches have ended"));
                     }
                 }
+                seen = self.probes.next() => changes.extend(seen),
                 () = tokio::time::sleep(RETRY) => self.look_again().await?,
             }
             heard.into_iter().for_each(|one| take(one, &mut changes));
@@ -177,6 +184,10 @@ impl Nameserver {
         let date = planned::current_date();
         let today = (self.date.replace(date) != Some(date)).then(|| planned::today(date));
         let delta = self.instance.plan(today.into_iter().chain(changes).collect())?;
+        match self.published {
+            true => self.probes.change(delta.probes.clone()),
+            false => self.probes.follow(&self.instance.planner()),
+        }
         let views = self.instance.planner().views();
         if views.is_empty() && !self.published {
             self.published = self.instance.views.load().views.is_empty();

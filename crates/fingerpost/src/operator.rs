@@ -46,6 +46,7 @@ use crate::directing::Directing;
 use crate::http::{self, Serving};
 use crate::instance::Instance;
 use crate::keys::SecretVaults;
+use crate::probes::Probes;
 use crate::secrets::ClusterSecrets;
 use definitions::Outdated;
 use engine::{Engine, Parts};
@@ -160,6 +161,7 @@ impl Operator<'_> {
         let vaults = SecretVaults::new(self.connection.client.clone(), self.connection.namespace.clone());
         signing::hear(&instance, &vaults).await;
         tokio::spawn(signing::run(instance.clone(), vaults, self.leadership.clone()));
+        let probes = self.probes(&instance).await?;
         health.lead(self.leadership.clone());
         if let Some(webhook) = &webhook {
             health.admit(webhook.problems());
@@ -176,7 +178,7 @@ impl Operator<'_> {
                 deliveries = self.deliveries(instance.deliveries.clone()) => deliveries?,
             };
             let directing = self.directing(&instance).await?;
-            let parts = self.parts(&shown, board, news, inquiries, (deliveries, directing));
+            let parts = self.parts(&shown, board, news, inquiries, (deliveries, directing, probes.clone()));
             let mut engine = Engine::new(parts);
             let ended = engine.run(&mut stop).await;
             inquiries = engine.into_inquiries();
@@ -203,7 +205,7 @@ impl Operator<'_> {
         board: Board,
         news: Receiver<News>,
         inquiries: Inquiries,
-        (deliveries, directing): (Deliveries, Directing),
+        (deliveries, directing, probes): (Deliveries, Directing, Arc<Probes>),
     ) -> Parts {
         let (client, arguments) = (&self.connection.client, self.arguments);
         Parts {
@@ -219,6 +221,7 @@ impl Operator<'_> {
             outdated: self.outdated.clone(),
             deliveries,
             directing,
+            probes,
             namespace: self.connection.namespace.clone(),
             quota: Quota::per_second(arguments.kube_api_qps).allow_burst(arguments.kube_api_burst),
         }

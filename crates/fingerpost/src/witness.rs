@@ -17,7 +17,7 @@ mod http_document;
 mod keeper;
 mod kubeconfig;
 mod kubernetes;
-mod observer;
+mod pledge;
 #[cfg(test)]
 mod simulation;
 mod store;
@@ -31,5 +31,5 @@ pub use etcd::Etcd;
 pub use http_document::HttpDocument;
 pub use keeper::{Keeper, Report};
 pub use kubernetes::KubernetesLease;
-pub use observer::Observer;
+pub use pledge::Pledge;
 pub use store::Store;

@@ -9,8 +9,10 @@
 //! Pure: where networks are, how targets fare and what chance says come in. What is promised:
 //!
 //! - an answer is never empty. A choice without a live member is passed over, a drained one (weight
-//!   0) serves only when all else is down, and when everything is down all are taken to be up;
-//! - a target that was never seen up counts as up until another of its set has been seen up;
+//!   0) serves only when all else is down, and when everything is down those are taken to be up that
+//!   went down last: the last usable set;
+//! - a target that was never seen up counts as up until another of its set has been seen up, and one
+//!   that nobody has heard of yet always does;
 //! - every address in the network that `choose` says it looked at is given the same choice, fresh
 //!   draws aside, as long as health stands.
 
@@ -30,7 +32,7 @@ pub use compiled::{Compiled, present};
 pub(crate) use compiled::{choose, reduced};
 pub use decision::{Candidate, Decision};
 pub use geo::{Database, DatabaseError, GeoSource, Origin, Whereabouts};
-pub use health::{Health, Slot, State};
+pub use health::{Fall, Health, Slot, State};
 pub(crate) use tree::Sources;
 
 /// Who asks, as far as steering looks.

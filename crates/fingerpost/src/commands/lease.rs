@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use super::signals::Signals;
 use super::{Ending, logging};
 use crate::cli::{LeaseArguments, LogFormat};
-use gate::{Gate, Held};
+use gate::{Gate, Held, Look};
 use running::Running;
 
 /// How long the end waits for what is still under way.
@@ -53,41 +53,39 @@ async fn guard(arguments: &LeaseArguments) -> Result<Ending> {
 async fn watch(
     mut running: Running,
     gate: &mut Gate,
-    held: Held,
+    mut held: Held,
     arguments: &LeaseArguments,
     signals: &mut Signals,
 ) -> Result<Ending> {
-    let grace = arguments.grace.min(arguments.lease / 5);
-    let generation = held.generation;
-    let mut until = held.until;
     loop {
-        let term_at = until.checked_sub(grace).unwrap_or(until);
+        let grace = arguments.grace.min(held.span / 3);
+        let term_at = held.until.checked_sub(grace).unwrap_or(held.until);
         tokio::select! {
             code = running.ended() => return Ok(Ending::Code(code?)),
-            () = signals.ended() => {
-                running.terminate();
-                return end(running, until, None).await;
-            }
+            () = signals.ended() => return end(running, held.until, None).await,
             () = sleep(term_at.saturating_duration_since(Instant::now())) => {
                 eprintln!("the lease cannot be renewed: the command is ended");
-                running.terminate();
-                return end(running, until, Some(LOST)).await;
+                return end(running, held.until, Some(LOST)).await;
             }
-            now = gate.look() => match now {
-                Some(now) if now.generation == generation => until = until.max(now.until),
-                Some(_) => {
-                    eprintln!("the lease was lost meanwhile: the command is ended");
-                    running.kill();
-                    return end(running, until, Some(LOST)).await;
+            look = gate.look() => match look {
+                Look::Held(now) if now.generation == held.generation => held = later(held, now),
+                Look::Unknown => {}
+                Look::Held(_) | Look::Lost => {
+                    eprintln!("the lease is lost: the command is ended");
+                    return end(running, held.until, Some(LOST)).await;
                 }
-                None => {}
             },
         }
     }
 }
 
-/// Waits for the command to end, and kills it before the lease does.
+fn later(one: Held, other: Held) -> Held {
+    if other.until > one.until { other } else { one }
+}
+
+/// Asks the command to end, and kills it before the lease does.
 async fn end(mut running: Running, until: Instant, code: Option<u8>) -> Result<Ending> {
+    running.terminate();
     let left = until.saturating_duration_since(Instant::now());
     let ended = tokio::time::timeout(left, running.ended()).await;
     let own = match ended {

@@ -41,6 +41,7 @@ use crate::instance::transfers::{Means, Transfers};
 use crate::instance::{Instance, guarded, saved};
 use crate::keys::KeyFolder;
 use crate::planned;
+use crate::probes::Probes;
 use crate::progress;
 use crate::render::Palette;
 use crate::secrets::{LocalSecrets, SecretFiles};
@@ -115,6 +116,7 @@ struct Up {
     deliveries: Deliveries,
     directing: Directing,
     transfers: Transfers,
+    probes: Probes,
     secrets: Arc<LocalSecrets>,
     secret_changes: watch::Sender<u64>,
     notices: Notices,
@@ -157,9 +159,12 @@ impl Up {
             guard: circumstances.guard.clone(),
             before: zones.clone(),
         });
+        let probes =
+            Probes::start(instance.health.clone(), circumstances.guard.clone(), instance.sightings.clone());
         let mut up = Up {
             directing,
             transfers,
+            probes: probes.context("cannot start probing")?,
             deliveries: Deliveries::new(circumstances, Memory::on_disk(state.clone())),
             secrets,
             secret_changes,
@@ -234,6 +239,7 @@ impl Up {
         self.deliveries.begin(&self.instance.planner());
         self.directing.begin(&self.instance.planner());
         self.transfers.follow();
+        self.probes.follow(&self.instance.planner());
         // Last, so that whoever waits for it finds a process that has time for the first change.
         self.instance.set_ready();
         Ok(())
@@ -280,6 +286,7 @@ impl Up {
                 () = signals.ended() => return,
                 changes = self.deliveries.next() => self.take_changes(changes).await,
                 changes = self.directing.next() => self.take_directions(changes).await,
+                changes = self.probes.next() => self.take_changes(changes).await,
                 reading = readings.recv() => match reading {
                     Some(reading) => self.take(reading).await,
                     None => return,
@@ -327,12 +334,21 @@ impl Up {
         self.transfers.follow();
         self.deliver(&delta, anew);
         self.direct(&delta, anew);
+        self.probe(&delta, anew);
         self.notices.changes(&delta);
         guarded(|| self.notices.objects(&delta.statuses, &self.instance.planner()))?;
         if let Some(keeper) = &self.keeper {
             keeper.keep(&delta);
         }
         Ok(())
+    }
+
+    /// Lets the probes follow the plan.
+    fn probe(&self, delta: &Delta, anew: bool) {
+        match anew {
+            true => self.probes.follow(&self.instance.planner()),
+            false => self.probes.change(delta.probes.clone()),
+        }
     }
 
     async fn serve_change(&mut self, delta: &Delta) -> Result<()> {
@@ -359,7 +375,8 @@ impl Up {
         let signed = self.instance.signed_changes();
         let directions = self.instance.directions.directions().into_iter();
         let directions = directions.map(|((cluster, object), told)| Change::Direction(cluster, object, told));
-        let told = serials.chain(self.date_change()).chain(signed).chain(directions);
+        let seen = self.instance.sightings.retell();
+        let told = serials.chain(self.date_change()).chain(signed).chain(directions).chain(seen);
         let everything = told.chain(self.source().read().changes).collect();
         self.instance.plan_anew(everything)?;
         self.distrusted = false;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use planner::Direction;
 use serde_json::{Value, json};
@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 
 use super::director::{Refusal, RegionState, Rules};
 use super::{Key, name_of};
+use crate::witness::Pledge;
 
 /// The directed Placements, by name.
 #[derive(Clone, Default)]
@@ -37,8 +38,8 @@ pub struct Entry {
     pub answering: Vec<String>,
     /// The region that it is being moved to.
     pub ordered: Option<Arc<str>>,
-    /// Until when this process believes that its region holds the lease.
-    pub believes_until: Option<Instant>,
+    /// What may be told of the lease, where this process keeps it.
+    pub pledge: Option<Pledge>,
     /// Where orders go.
     pub orders: UnboundedSender<Order>,
 }
@@ -135,8 +136,9 @@ impl Board {
 impl Entry {
     fn document(&self, name: &str, leads: bool, now: Instant) -> Value {
         let Entry { direction, rules, .. } = self;
-        let left = self.believes_until.filter(|_| leads).map(|until| until.saturating_duration_since(now));
-        let left = left.filter(|left| !left.is_zero());
+        // Who is told less has to ask more often, and is waited for less when the lease is handed over.
+        let most = rules.witness.map_or(Duration::ZERO, |(lease, _)| lease / 2);
+        let left = self.pledge.as_ref().filter(|_| leads).and_then(|pledge| pledge.promise(now, most));
         let lease = direction.lease.as_ref();
         json!({
             "name": name,

@@ -94,6 +94,8 @@ pub struct Director {
     direction: Direction,
     health: BTreeMap<Arc<str>, (RegionState, Instant)>,
     document: Option<Document>,
+    /// For how long the document has been unchanged.
+    age: Duration,
     order: Option<Ordered>,
     /// Whom we offered the lease, and those who did not take it.
     offered: Option<Arc<str>>,
@@ -108,6 +110,7 @@ impl Director {
             direction: before,
             health: BTreeMap::new(),
             document: None,
+            age: Duration::ZERO,
             order: None,
             offered: None,
             declined: BTreeMap::new(),
@@ -274,6 +277,7 @@ impl Director {
         }
         self.note_offer(document, now, wall);
         self.document = Some(document.clone());
+        self.age = seen.age;
     }
 
     /// DNS follows the lease.
@@ -317,7 +321,9 @@ impl Director {
     fn pursue(&mut self, now: Instant, wall: i64) {
         let (Some(order), Some((lease, _))) = (self.order.clone(), self.rules.witness) else { return };
         let asked = self.document.as_ref().and_then(|document| document.successor.as_deref());
-        let late = now.saturating_duration_since(order.since) > lease * PATIENCE;
+        let is_free = self.document.as_ref().is_some_and(|document| document.holder.is_empty());
+        let lapsed = is_free && asked == Some(&*order.to) && self.age > lease;
+        let late = lapsed || now.saturating_duration_since(order.since) > lease * PATIENCE;
         if self.direction.active.as_ref() == Some(&order.to) || order.withdrawn && asked != Some(&*order.to) {
             self.order = None;
         } else if late && !order.withdrawn {

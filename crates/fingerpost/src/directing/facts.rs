@@ -7,8 +7,10 @@ use api::{Kind, Spec};
 use jiff::Timestamp;
 use planner::{ClusterId, Direction, LeaseFact, Move, ObjectRef, Planner};
 use serde_json::Value;
+use tokio::sync::mpsc::UnboundedSender;
 
 use super::Key;
+use super::board::{Entry, Order};
 use super::director::{RegionState, Rules};
 
 /// The annotation that orders a switchover in a cluster.
@@ -46,6 +48,22 @@ impl Facts {
             answering: texts(&status["answering"]),
             ordered: object.meta.annotations.get(SWITCHOVER).cloned(),
         })
+    }
+}
+
+impl Facts {
+    /// What there is to show before anything was done.
+    pub(super) fn entry(&self, direction: Direction, orders: UnboundedSender<Order>) -> Entry {
+        Entry {
+            hostname: self.hostname.clone(),
+            rules: self.rules.clone(),
+            direction,
+            health: self.health.clone(),
+            answering: self.answering.clone(),
+            ordered: None,
+            pledge: None,
+            orders,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use api::placement::Witness;
 use jiff::Timestamp;
 use planner::{Change, Direction};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -14,7 +14,7 @@ use super::Key;
 use super::board::{Board, Entry, Order};
 use super::director::{Director, Refusal, Witnessed};
 use super::facts::Facts;
-use crate::witness::{Keeper, Means, Report, Terms, connect};
+use crate::witness::{Keeper, Means, Pledge, Report, Terms, connect};
 
 /// How long until a witness that could not be connected to is tried again.
 const AGAIN: Duration = Duration::from_secs(5);
@@ -29,6 +29,8 @@ pub(super) struct Task {
     pub(super) board: Board,
     pub(super) changes: UnboundedSender<Change>,
     pub(super) done: Option<super::Done>,
+    pub(super) orders: UnboundedSender<Order>,
+    pub(super) ordered: UnboundedReceiver<Order>,
 }
 
 /// A lease that is kept, or why it is not.
@@ -40,13 +42,11 @@ struct Kept {
 
 impl Task {
     pub(super) async fn run(mut self, before: Direction) {
-        let (orders, mut ordered) = unbounded_channel();
         let facts = self.facts.borrow_and_update().clone();
         let mut running = Running {
             director: Director::new(facts.rules.clone(), before),
             told: None,
             facts,
-            orders,
             kept: None,
             annotation: None,
             acknowledged: false,
@@ -58,12 +58,12 @@ impl Task {
             }
             running.settle();
             self.publish(&mut running);
-            self.wait(&mut running, &mut ordered).await;
+            self.wait(&mut running).await;
         }
     }
 
     /// Waits until something is heard.
-    async fn wait(&mut self, running: &mut Running, ordered: &mut UnboundedReceiver<Order>) {
+    async fn wait(&mut self, running: &mut Running) {
         let retry = running.kept.as_ref().is_some_and(|kept| kept.keeper.is_none());
         tokio::select! {
             changed = self.facts.changed() => match changed {
@@ -73,7 +73,7 @@ impl Task {
             },
             Ok(()) = self.secret_changes.changed() => running.kept = None,
             () = reported(&mut running.kept) => {}
-            Some(order) = ordered.recv() => running.follow(order),
+            Some(order) = self.ordered.recv() => running.follow(order),
             () = sleep(if retry { AGAIN } else { LOOK }) => if retry { running.kept = None },
         }
     }
@@ -106,20 +106,9 @@ impl Task {
     /// Shows everybody how things are, and tells the planner what it does not know yet.
     fn publish(&self, running: &mut Running) {
         let direction = running.director.direction().clone();
-        let report = running.report();
-        self.board.put(
-            &self.key,
-            Entry {
-                hostname: running.facts.hostname.clone(),
-                rules: running.facts.rules.clone(),
-                direction: direction.clone(),
-                health: running.facts.health.clone(),
-                answering: running.facts.answering.clone(),
-                ordered: running.director.ordered().cloned(),
-                believes_until: report.and_then(|report| report.believes_until),
-                orders: running.orders.clone(),
-            },
-        );
+        let entry = running.facts.entry(direction.clone(), self.orders.clone());
+        let (ordered, pledge) = (running.director.ordered().cloned(), running.pledge());
+        self.board.put(&self.key, Entry { ordered, pledge, ..entry });
         // When a lease runs out moves with every renewal, and is no news.
         let news = timeless(direction.clone());
         if running.told.as_ref() != Some(&news) {
@@ -163,7 +152,6 @@ struct Running {
     facts: Facts,
     kept: Option<Kept>,
     told: Option<Direction>,
-    orders: UnboundedSender<Order>,
     /// The order of an annotation that was heard.
     annotation: Option<String>,
     acknowledged: bool,
@@ -206,9 +194,9 @@ impl Running {
         let _ = order.answer.send(followed);
     }
 
-    fn report(&self) -> Option<Report> {
-        let (_, reports) = self.kept.as_ref()?.keeper.as_ref()?;
-        Some(reports.borrow().clone())
+    fn pledge(&self) -> Option<Pledge> {
+        let (keeper, _) = self.kept.as_ref()?.keeper.as_ref()?;
+        Some(keeper.pledge())
     }
 
     /// Takes in what was seen of the lease, and says what is wanted of it.

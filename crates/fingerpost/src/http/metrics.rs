@@ -1,5 +1,7 @@
 //! Counters in the text form that Prometheus reads.
 
+mod probes;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -46,6 +48,7 @@ pub fn register(registry: &mut Registry, instance: &Instance) {
     add_plan(registry, instance);
     add_facts(registry, &facts, instance.is_ready());
     add_deliveries(registry, &instance.deliveries.snapshot());
+    probes::add(registry, &instance.sightings);
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]

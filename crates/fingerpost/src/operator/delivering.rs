@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use backends::delivery::Fence;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
@@ -13,6 +13,8 @@ use super::Operator;
 use super::lease::Leadership;
 use crate::cluster::Connection;
 use crate::deliveries::{Circumstances, Counts, Deliveries, Memory};
+use crate::instance::Instance;
+use crate::probes::Probes;
 
 /// The namespace that every cluster has, once and for good.
 const ETERNAL: &str = "kube-system";
@@ -39,6 +41,13 @@ impl Fence for Leads {
 }
 
 impl Operator<'_> {
+    /// Probes that have nothing to do yet. They outlive a plan that failed, so that nothing is forgotten.
+    pub(super) async fn probes(&self, instance: &Instance) -> Result<Arc<Probes>> {
+        let guard = Arc::new(self.arguments.delivery.targets.guard(api_server(&self.connection).await)?);
+        let probes = Probes::start(instance.health.clone(), guard, instance.sightings.clone());
+        Ok(Arc::new(probes.context("cannot start probing")?))
+    }
+
     /// Deliveries that have not begun.
     pub(super) async fn deliveries(&self, counts: Counts) -> Result<Deliveries> {
         let delivery = &self.arguments.delivery;

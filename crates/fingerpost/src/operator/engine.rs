@@ -40,6 +40,7 @@ use crate::deliveries::Deliveries;
 use crate::directing::Directing;
 use crate::instance::{Instance, PlanningPanic};
 use crate::planned;
+use crate::probes::Probes;
 
 /// How many writes are under way at once.
 const MOST_IN_FLIGHT: usize = 32;
@@ -99,6 +100,8 @@ pub struct Parts {
     pub deliveries: Deliveries,
     /// Where Placements are directed.
     pub directing: Directing,
+    /// Who looks whether targets are up.
+    pub probes: Arc<Probes>,
     /// The operator's own namespace.
     pub namespace: String,
     /// How many writes a second.
@@ -159,7 +162,7 @@ impl Engine {
         tokio::pin!(stop);
         let mut news = Vec::new();
         let mut leadership = self.parts.leadership.subscribe();
-        let instance = self.parts.instance.clone();
+        let (instance, probes) = (self.parts.instance.clone(), self.parts.probes.clone());
         loop {
             let due = self.next_turn();
             tokio::select! {
@@ -173,6 +176,7 @@ impl Engine {
                 Some(answer) = self.answers.1.recv() => self.take_answer(answer),
                 changes = self.parts.deliveries.next() => self.changes.extend(changes),
                 changes = self.parts.directing.next() => self.changes.extend(changes),
+                changes = probes.next() => self.changes.extend(changes),
                 Ok(()) = leadership.changed() => {}
                 () = instance.signatures_moved.notified() => self.changes.extend(instance.signed_changes()),
                 Some(inquiry) = self.parts.inquiries.recv() => drop(inquiry.send(self.sample())),
@@ -214,6 +218,7 @@ impl Engine {
         let mut news = std::mem::take(&mut self.changes);
         if first {
             news.extend(self.parts.instance.signed_changes());
+            news.extend(self.parts.instance.sightings.retell());
         }
         let changes = today.into_iter().chain(news).collect();
         let delta = self.parts.instance.plan(changes)?;
@@ -221,8 +226,10 @@ impl Engine {
             self.planned = true;
             self.parts.health.set_planned();
             self.parts.instance.set_ready();
+            self.parts.probes.follow(&self.parts.instance.planner());
             self.look_at_everything();
         } else {
+            self.parts.probes.change(delta.probes.clone());
             self.look_at(&delta);
             self.parts.deliveries.follow(&self.parts.instance.planner(), &delta);
             self.parts.directing.follow(&self.parts.instance.planner(), &delta);

@@ -10,7 +10,14 @@ use crate::source::UNNAMED;
 pub fn text(explanation: &Explanation, palette: Palette) -> String {
     let views = explanation.views.iter().map(|view| view_text(explanation, view, palette));
     let stories = explanation.stories.iter().map(|story| story_text(story, palette));
-    views.chain(stories).collect::<Vec<String>>().join("\n")
+    let probes = (!explanation.probes.is_empty()).then(|| probes_text(&explanation.probes, palette));
+    views.chain(probes).chain(stories).collect::<Vec<String>>().join("\n")
+}
+
+/// How the targets are.
+fn probes_text(probes: &[String], palette: Palette) -> String {
+    let lines = probes.iter().map(|line| format!("  {line}"));
+    std::iter::once(palette.strong("Probes")).chain(lines).collect::<Vec<String>>().join("\n") + "\n"
 }
 
 fn view_text(explanation: &Explanation, view: &ViewExplanation, palette: Palette) -> String {

@@ -77,6 +77,8 @@ pub struct Claimant {
     /// Until when another process may believe in what it wrote under our name, such as the one that we
     /// were before a restart.
     twin_until: Option<Instant>,
+    /// Until when others rely on what we told them.
+    promised_until: Option<Instant>,
 }
 
 impl Claimant {
@@ -91,6 +93,7 @@ impl Claimant {
             highest: remembered,
             sent: None,
             twin_until: None,
+            promised_until: None,
         }
     }
 
@@ -111,6 +114,11 @@ impl Claimant {
         Some(Seen { document, since })
     }
 
+    /// Says until when others rely on our lease: it is not given up before.
+    pub fn hold_back(&mut self, until: Option<Instant>) {
+        self.promised_until = until;
+    }
+
     /// Begins a round: who does not believe looks again.
     pub fn begin(&mut self, now: Instant) {
         self.fresh &= self.believes(now);
@@ -122,6 +130,7 @@ impl Claimant {
         let (least, most) = ((self.terms.renew / 10).max(Duration::from_millis(50)), self.terms.renew);
         match (&self.seen, intent) {
             (Some(seen), _) if seen.document.successor.is_some() => least,
+            (_, Intent::Yield(..) | Intent::HandOver(_)) => least,
             (Some(seen), Intent::Hold(patience)) if !self.is_mine() => {
                 { self.free_at(seen, *patience).saturating_sub(now.saturating_duration_since(seen.since)) }
                     .clamp(least, most)
@@ -275,7 +284,8 @@ impl Claimant {
     /// still believe is waited for.
     fn release(&mut self, successor: Option<String>, planned: bool, now: Instant) -> Option<Document> {
         self.renewed = None;
-        let alone = self.twin_until.is_none_or(|until| now > until);
+        let over = |until: Option<Instant>| until.is_none_or(|until| now > until);
+        let alone = over(self.twin_until) && over(self.promised_until);
         let seen = self.seen.as_ref().filter(|_| alone && self.is_mine())?;
         let successor = successor.filter(|successor| *successor != self.terms.holder);
         Some(Document { holder: String::new(), successor, planned, ..seen.document.clone() })

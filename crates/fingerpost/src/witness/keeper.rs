@@ -11,6 +11,7 @@ use tokio::time::sleep;
 
 use super::claimant::{Claimant, Intent, Seen, Terms};
 use super::document::Answer;
+use super::pledge::Pledge;
 use super::store::Store;
 
 /// A write may find the document changed and has to read it first; who needs more calls than that in one
@@ -44,6 +45,7 @@ impl Report {
 pub struct Keeper {
     intents: watch::Sender<Intent>,
     reports: watch::Receiver<Report>,
+    pledge: Pledge,
     task: JoinHandle<()>,
 }
 
@@ -52,8 +54,14 @@ impl Keeper {
     pub fn start(store: Arc<dyn Store>, terms: Terms, remembered: u64) -> Keeper {
         let (intents, wanted) = watch::channel(Intent::Watch);
         let (told, reports) = watch::channel(Report::default());
-        let keeping = Keeping { store, claimant: Claimant::new(terms, remembered), wanted, told };
-        Keeper { intents, reports, task: tokio::spawn(keeping.run()) }
+        let (claimant, pledge) = (Claimant::new(terms, remembered), Pledge::default());
+        let keeping = Keeping { store, claimant, wanted, told, pledge: pledge.clone() };
+        Keeper { intents, reports, pledge, task: tokio::spawn(keeping.run()) }
+    }
+
+    /// What others may be told.
+    pub fn pledge(&self) -> Pledge {
+        self.pledge.clone()
     }
 
     /// Says what is wanted from now on.
@@ -82,6 +90,7 @@ struct Keeping {
     claimant: Claimant,
     wanted: watch::Receiver<Intent>,
     told: watch::Sender<Report>,
+    pledge: Pledge,
 }
 
 impl Keeping {
@@ -102,6 +111,9 @@ impl Keeping {
         let mut trouble = None;
         for _ in 0..CALLS_A_ROUND {
             let intent = self.wanted.borrow().clone();
+            if matches!(intent, Intent::Yield(..) | Intent::HandOver(_)) {
+                self.claimant.hold_back(self.pledge.take_back());
+            }
             let sent = Instant::now();
             let Some(call) = self.claimant.next(&intent, sent, Timestamp::now()) else { break };
             // Belief may have ended with the decision, before anything is sent.
@@ -117,6 +129,7 @@ impl Keeping {
     }
 
     fn tell(&self, trouble: Option<Option<Failure>>, round: bool) {
+        self.pledge.believe(self.claimant.believes_until());
         self.told.send_if_modified(|report| {
             let before = report.believes_until;
             report.seen = self.claimant.seen();

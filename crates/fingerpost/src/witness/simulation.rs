@@ -11,7 +11,6 @@ use jiff::Timestamp;
 
 use super::claimant::{Claimant, Intent, Terms};
 use super::document::{Answer, Call, Document};
-use super::observer::Observer;
 
 const STEP: u64 = 100;
 const LEASE: u64 = 6_000;
@@ -106,7 +105,6 @@ struct UnderWay {
 struct Process {
     region: usize,
     claimant: Claimant,
-    observer: Observer,
     intent: Intent,
     /// Thousandths of a second of its own for each of the world's.
     rate: u64,
@@ -166,7 +164,6 @@ impl World {
         Process {
             region,
             claimant: Claimant::new(Terms { holder: name(region), lease, renew }, remembered),
-            observer: Observer::default(),
             intent: Intent::Hold(Duration::from_millis(region as u64 * RENEW)),
             rate: 960 + self.chance.below(81),
             offset: self.chance.below(1_000_000),
@@ -326,9 +323,6 @@ impl World {
     fn answered(&mut self, index: usize, call: &UnderWay, answer: &Answer) {
         let clock = self.clock(&self.processes[index]);
         let process = &mut self.processes[index];
-        if let Answer::Found(found) = answer {
-            process.observer.saw(found.clone().map(|(document, _)| document), call.sent);
-        }
         match process.claimant.answered(&call.call, call.sent, clock, answer) {
             true => self.rest(index),
             false => self.call(index),
@@ -342,10 +336,6 @@ impl World {
             let clock = self.clock(process);
             if process.claimant.believes(clock) {
                 believers.push((process.region, process.claimant.seen().unwrap().document.generation));
-            }
-            for region in 0..self.regions {
-                let sure = process.observer.holds(&name(region), clock);
-                believers.extend(sure.map(|(generation, _)| (region, generation)));
             }
         }
         believers

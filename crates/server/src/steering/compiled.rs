@@ -25,7 +25,7 @@ pub struct Compiled {
 /// What counts as alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Round {
-    /// Whether probes are believed; else everything is up.
+    /// Whether probes are believed; else those are up that were the last to go down.
     probes: bool,
     /// Whether drained choices serve too.
     drained: bool,
@@ -145,12 +145,14 @@ struct Sight<'a> {
     round: Round,
     /// Whether any target of the set has been seen up, once that was needed.
     seen: Cell<Option<bool>>,
+    /// When the last target of the set went down, once that was needed.
+    last_fall: Cell<Option<u64>>,
 }
 
 impl<'a> Sight<'a> {
     #[inline]
     fn new(tree: &'a [u8], sources: &'a Sources, round: Round) -> Sight<'a> {
-        Sight { tree, sources, round, seen: Cell::new(None) }
+        Sight { tree, sources, round, seen: Cell::new(None), last_fall: Cell::new(None) }
     }
 
     #[inline]
@@ -246,11 +248,34 @@ impl<'a> Sight<'a> {
 
     #[inline]
     fn is_up(&self, probe: Option<u32>) -> bool {
-        let Some(probe) = probe.filter(|_| self.round.probes) else { return true };
+        let Some(probe) = probe else { return true };
         match self.state(probe) {
-            State::Up => true,
+            State::Up | State::Unheard => true,
+            _ if !self.round.probes => self.was_usable(probe),
             State::Down => false,
             State::Unknown => !self.any_seen(),
+        }
+    }
+
+    /// Whether a target went down with the last of its set.
+    fn was_usable(&self, probe: u32) -> bool {
+        let last = self.last_fall.get().unwrap_or_else(|| self.fallen_at(self.tree));
+        self.last_fall.set(Some(last));
+        let fall = self.sources.slot(probe).and_then(|slot| slot.fall()).unwrap_or_default();
+        fall.at + fall.span >= last
+    }
+
+    /// When the last target below a node went down; 0 where nobody knows.
+    fn fallen_at(&self, node: &[u8]) -> u64 {
+        let at = |probe| self.sources.slot(probe).and_then(|slot| slot.fall()).map_or(0, |fall| fall.at);
+        match Node::read(node) {
+            Some(Node::Leaf(members)) => {
+                members.iter().filter_map(|one| member(one).1).map(at).max().unwrap_or(0)
+            }
+            Some(Node::Branch(branch)) => {
+                branch.choices().map(|choice| self.fallen_at(choice.node)).max().unwrap_or(0)
+            }
+            None => 0,
         }
     }
 
@@ -267,7 +292,7 @@ impl<'a> Sight<'a> {
 
     /// Whether any target below a node has been seen up.
     fn is_seen(&self, node: &[u8]) -> bool {
-        let known = |probe| self.state(probe) != State::Unknown;
+        let known = |probe| matches!(self.state(probe), State::Up | State::Down);
         match Node::read(node) {
             Some(Node::Leaf(members)) => members.iter().any(|one| member(one).1.is_some_and(known)),
             Some(Node::Branch(branch)) => branch.choices().any(|choice| self.is_seen(choice.node)),

@@ -126,7 +126,7 @@ impl fmt::Display for Decision {
                 f.write_str("nothing is alive but what is drained")
             }
             Decision::NothingFound { probes: true, drained: true } => {
-                f.write_str("all targets are down, so all are taken to be up")
+                f.write_str("all targets are down, so those that went down last are taken to be up")
             }
             Decision::NothingFound { probes: false, .. } => f.write_str("everything is drained"),
         }

@@ -205,11 +205,40 @@ fn the_nearest_live_choice_answers() {
 fn a_never_seen_target_counts_as_up_until_another_has_been_seen_up() {
     let health = Health::new();
     let tree = Compiled::new(&Steering::Failover(vec![probed(&[0]), probed(&[1])]), &geo(), &health);
+    health.set(ProbeId(0), State::Unknown);
     assert_eq!(chosen(&tree, &Asker::NOBODY), [0]);
     health.set(ProbeId(1), State::Up);
     assert_eq!(chosen(&tree, &Asker::NOBODY), [1]);
     health.set(ProbeId(1), State::Down);
     assert_eq!(chosen(&tree, &Asker::NOBODY), [0], "nothing is up, so all are");
+    health.slot(ProbeId(1)).set_fallen(Fall { at: 1, span: 0 });
+    assert_eq!(chosen(&tree, &Asker::NOBODY), [1], "the last that was usable");
+}
+
+#[test]
+fn a_start_moves_nobody_whoever_is_heard_of_first() {
+    let health = Health::new();
+    let tree = Compiled::new(&Steering::Failover(vec![probed(&[0]), probed(&[1])]), &geo(), &health);
+    health.set(ProbeId(1), State::Up);
+    assert_eq!(chosen(&tree, &Asker::NOBODY), [0]);
+}
+
+#[test]
+fn where_all_are_down_the_last_usable_set_answers() {
+    let health = Health::new();
+    let fall = |probe, at, span| health.slot(ProbeId(probe)).set_fallen(Fall { at, span });
+    let ordered = Compiled::new(&Steering::Failover(vec![probed(&[0]), probed(&[1, 2])]), &geo(), &health);
+    let all_of_them = Compiled::new(&probed(&[0, 1, 2]), &geo(), &health);
+    fall(0, 1_000, 100);
+    fall(1, 5_000, 100);
+    fall(2, 5_080, 100);
+    assert_eq!(chosen(&ordered, &Asker::NOBODY), [1, 2], "they went together, long after the first");
+    assert_eq!(chosen(&all_of_them, &Asker::NOBODY), [1, 2]);
+    fall(0, 4_990, 100);
+    assert_eq!(chosen(&ordered, &Asker::NOBODY), [0], "all went together, so all stay as they were");
+    assert_eq!(chosen(&all_of_them, &Asker::NOBODY), [0, 1, 2]);
+    fall(2, 9_000, 100);
+    assert_eq!(chosen(&all_of_them, &Asker::NOBODY), [2]);
 }
 
 #[test]
@@ -350,7 +379,7 @@ fn every_decision_is_told() {
         told,
         [
             "nothing is alive but what is drained",
-            "all targets are down, so all are taken to be up",
+            "all targets are down, so those that went down last are taken to be up",
             "the first that is alive is group 1 of group 1, group 2",
         ]
     );

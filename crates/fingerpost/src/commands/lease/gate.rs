@@ -29,6 +29,18 @@ const LAST_CALL: Duration = Duration::from_secs(5);
 pub(super) struct Held {
     pub(super) generation: u64,
     pub(super) until: Instant,
+    /// How long that was when it was heard.
+    pub(super) span: Duration,
+}
+
+/// What a look at a lease tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    Held(Held),
+    /// Surely not.
+    Lost,
+    /// Nobody could tell.
+    Unknown,
 }
 
 /// Where a lease is looked at.
@@ -51,7 +63,7 @@ impl Gate {
     pub(super) async fn wait(&mut self) -> Result<Held> {
         let mut told = None;
         loop {
-            if let Some(held) = self.look().await {
+            if let Look::Held(held) = self.look().await {
                 return Ok(held);
             }
             let trouble = self.trouble().await;
@@ -64,20 +76,19 @@ impl Gate {
         }
     }
 
-    /// Looks at the lease again, after a while; nothing where it is not held or nobody can tell.
-    pub(super) async fn look(&mut self) -> Option<Held> {
+    /// Waits for a while and looks at the lease again.
+    pub(super) async fn look(&mut self) -> Look {
         match self {
             Gate::Asked { client, url, pause } => {
+                sleep(*pause).await;
                 let sent = Instant::now();
-                let held = ask(client, url).await.ok().and_then(|answer| held(&answer, sent));
-                sleep(if held.is_some() { *pause } else { (*pause).min(Duration::from_secs(1)) }).await;
-                held.filter(|held| held.until > Instant::now())
+                ask(client, url).await.map_or(Look::Unknown, |answer| told(&answer, sent))
             }
             Gate::Kept { reports, .. } => {
-                reports.changed().await.ok()?;
-                let report = reports.borrow_and_update().clone();
-                let until = report.believes_until.filter(|_| report.believes(Instant::now()))?;
-                Some(Held { generation: report.seen?.document.generation, until })
+                if reports.changed().await.is_err() {
+                    return std::future::pending().await;
+                }
+                kept_still(&reports.borrow_and_update())
             }
         }
     }
@@ -112,7 +123,7 @@ impl Gate {
 }
 
 fn asked(url: &str, arguments: &LeaseArguments) -> Result<Gate> {
-    let pause = arguments.renew / 2;
+    let pause = (arguments.renew / 2).min(Duration::from_secs(5));
     let client =
         HttpClient::new(anywhere()?, arguments.renew.min(Duration::from_secs(5)), &Trust::default())?;
     let url = format!("{}/api/v1/leases/{}", url.trim_end_matches('/'), arguments.name);
@@ -135,10 +146,23 @@ async fn ask(client: &HttpClient, url: &str) -> Result<Value> {
 }
 
 /// The time that is left is counted from when we asked, by our own clock.
-fn held(answer: &Value, sent: Instant) -> Option<Held> {
-    let left = answer["remainingMilliseconds"].as_u64().filter(|_| answer["held"] == true)?;
-    let until = sent.checked_add(Duration::from_millis(left))?;
-    Some(Held { generation: answer["generation"].as_u64()?, until })
+fn told(answer: &Value, sent: Instant) -> Look {
+    let left = answer["remainingMilliseconds"].as_u64().filter(|_| answer["held"] == true);
+    let (Some(left), Some(generation)) = (left, answer["generation"].as_u64()) else { return Look::Lost };
+    let span = Duration::from_millis(left);
+    let until = sent.checked_add(span).unwrap_or(sent);
+    Look::Held(Held { generation, until, span })
+}
+
+/// A report comes with every round, so one that believes nothing may only be late.
+fn kept_still(report: &Report) -> Look {
+    let now = Instant::now();
+    match (report.believes_until, &report.seen) {
+        (Some(until), Some(seen)) if until > now => {
+            Look::Held(Held { generation: seen.document.generation, until, span: until - now })
+        }
+        _ => Look::Unknown,
+    }
 }
 
 async fn kept(arguments: &LeaseArguments) -> Result<Gate> {

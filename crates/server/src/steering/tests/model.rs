@@ -10,24 +10,25 @@ use super::super::*;
 use super::{geo, probed};
 
 const TARGETS: u16 = 4;
-const STATES: [State; 3] = [State::Unknown, State::Up, State::Down];
+const STATES: [State; 4] = [State::Unheard, State::Unknown, State::Up, State::Down];
+const COUNT: usize = STATES.len();
 
 type Answers = BTreeSet<Vec<u16>>;
 type Live<'a> = &'a dyn Fn(&Member) -> bool;
 
 /// Every combination of states.
 fn worlds() -> impl Iterator<Item = Vec<State>> {
-    (0..3usize.pow(u32::from(TARGETS)))
-        .map(|number| (0..u32::from(TARGETS)).map(|at| STATES[number / 3usize.pow(at) % 3]).collect())
+    (0..COUNT.pow(u32::from(TARGETS)))
+        .map(|number| (0..u32::from(TARGETS)).map(|at| STATES[number / COUNT.pow(at) % COUNT]).collect())
 }
 
 /// The possible answers; none where nothing is found in any round.
 fn possible(tree: &Steering, states: &[State], country: &str) -> Answers {
     let of_tree: Vec<State> =
         tree.members().iter().filter_map(|member| Some(states[member.probe?.0 as usize])).collect();
-    let seen = of_tree.iter().any(|state| *state != State::Unknown);
+    let seen = of_tree.iter().any(|state| matches!(state, State::Up | State::Down));
     let probes = |member: &Member| match member.probe.map(|probe| states[probe.0 as usize]) {
-        None | Some(State::Up) => true,
+        None | Some(State::Up | State::Unheard) => true,
         Some(State::Down) => false,
         Some(State::Unknown) => !seen,
     };
