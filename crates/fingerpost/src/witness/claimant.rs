@@ -233,7 +233,10 @@ impl Claimant {
             return waited.then(|| self.claim(&Document::default()));
         };
         if self.is_mine() {
-            return self.is_due(now).then(|| self.renewal(&seen.document));
+            // Whoever decides is told of a request before it is written over.
+            let is_news = now.saturating_duration_since(seen.since) < self.terms.renew;
+            let waits = seen.document.successor.is_some() && is_news && self.believes(now);
+            return (!waits && self.is_due(now)).then(|| self.renewal(&seen.document));
         }
         self.is_free(seen, patience, now).then(|| self.claim(&seen.document))
     }

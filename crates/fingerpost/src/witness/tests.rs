@@ -118,6 +118,26 @@ fn a_request_reaches_the_holder_through_the_document() {
 }
 
 #[test]
+fn a_holder_writes_over_a_request_only_when_nobody_decided_to_follow_it() {
+    let (mut one, start) = (claimant("a"), Instant::now());
+    see(&mut one, start, &document("", 1));
+    let held = start + Duration::from_millis(1);
+    let mut asked = written(step(&mut one, &NOW, held, &Answer::Written(Some("2".into()))));
+    asked.successor = Some("b".into());
+    asked.writes += 1;
+    let later = held + Duration::from_secs(10);
+    step(&mut one, &NOW, later, &Answer::Conflict);
+    let found = Answer::Found(Some((asked, "3".into())));
+    assert_eq!(step(&mut one, &NOW, later, &found), Some(Call::Read));
+    assert_eq!(one.next(&NOW, later, Timestamp::UNIX_EPOCH), None, "it is to be heard of first");
+    let refused = written(one.next(&NOW, later + Duration::from_secs(10), Timestamp::UNIX_EPOCH));
+    assert_eq!((refused.holder.as_str(), refused.successor), ("a", None));
+    let to_b = Intent::Yield(Some("b".into()), true);
+    let followed = written(one.next(&to_b, later, Timestamp::UNIX_EPOCH));
+    assert_eq!((followed.holder.as_str(), followed.successor.as_deref()), ("", Some("b")));
+}
+
+#[test]
 fn a_missing_document_is_waited_for_as_if_somebody_held_it() {
     let (mut one, start) = (claimant("a"), Instant::now());
     one.begin(start);
