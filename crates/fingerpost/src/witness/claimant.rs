@@ -72,8 +72,8 @@ pub struct Claimant {
     renewed: Option<(Instant, Duration)>,
     /// The highest generation that was ever heard of.
     highest: u64,
-    /// What we asked to be written last.
-    sent: Option<Document>,
+    /// What tells this process from others that speak for the same holder.
+    process: u64,
     /// Until when another process may believe in what it wrote under our name, such as the one that we
     /// were before a restart.
     twin_until: Option<Instant>,
@@ -82,8 +82,8 @@ pub struct Claimant {
 }
 
 impl Claimant {
-    /// Somebody who has seen nothing yet, but may remember a generation.
-    pub fn new(terms: Terms, remembered: u64) -> Claimant {
+    /// Somebody who has seen nothing yet, but may remember a generation; `process` is drawn by lot.
+    pub fn new(terms: Terms, remembered: u64, process: u64) -> Claimant {
         Claimant {
             terms,
             seen: None,
@@ -91,7 +91,7 @@ impl Claimant {
             fresh: false,
             renewed: None,
             highest: remembered,
-            sent: None,
+            process,
             twin_until: None,
             promised_until: None,
         }
@@ -154,9 +154,7 @@ impl Claimant {
         };
         let version = self.seen.as_ref().and_then(|seen| seen.version.clone());
         let writes = document.writes.saturating_add(1);
-        let document = Document { writes, written: Some(wall), ..document };
-        self.sent = Some(document.clone());
-        Some(Call::Write(document, version))
+        Some(Call::Write(Document { writes, written: Some(wall), ..document }, version))
     }
 
     /// Takes in what came of a call; returns whether the round is over.
@@ -184,11 +182,11 @@ impl Claimant {
         if document.holder != self.terms.holder {
             self.renewed = None;
         }
-        if document.holder == self.terms.holder && self.sent.as_ref() != Some(&document) {
-            self.twin_until = now.checked_add(lease_of(&document));
-        }
         // Every write counts itself, so a document that is equal was not written again.
         let since = self.seen.take().filter(|seen| seen.document == document).map_or(now, |seen| seen.since);
+        if document.holder == self.terms.holder && document.process != self.process {
+            self.twin_until = since.checked_add(lease_of(&document));
+        }
         self.seen = Some(Sighting { document, version: Some(version), since });
         false
     }
@@ -266,7 +264,8 @@ impl Claimant {
         let lease_milliseconds = millis(self.terms.lease);
         // A request that is not followed leaves nothing behind.
         let planned = before.planned && before.successor.is_none();
-        Document { successor: None, planned, lease_milliseconds, renewals, ..before.clone() }
+        let process = self.process;
+        Document { successor: None, planned, lease_milliseconds, renewals, process, ..before.clone() }
     }
 
     fn claim(&self, before: &Document) -> Document {
@@ -279,6 +278,7 @@ impl Claimant {
             planned: chosen && before.planned,
             writes: before.writes,
             renewals: before.renewals.saturating_add(1),
+            process: self.process,
             written: None,
         }
     }

@@ -30,6 +30,9 @@ pub struct Document {
     /// It grows with every write of the holder's.
     #[serde(default)]
     pub renewals: u64,
+    /// Which process wrote it for the holder: a restarted one is another.
+    #[serde(default)]
+    pub process: u64,
     /// When it was last written, for people to read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<Timestamp>,

@@ -1,5 +1,6 @@
 //! Keeps a lease as it is wanted: makes the calls that the claimant decides on, and tells what was seen.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -54,7 +55,7 @@ impl Keeper {
     pub fn start(store: Arc<dyn Store>, terms: Terms, remembered: u64) -> Keeper {
         let (intents, wanted) = watch::channel(Intent::Watch);
         let (told, reports) = watch::channel(Report::default());
-        let (claimant, pledge) = (Claimant::new(terms, remembered), Pledge::default());
+        let (claimant, pledge) = (Claimant::new(terms, remembered, lot()), Pledge::default());
         let keeping = Keeping { store, claimant, wanted, told, pledge: pledge.clone() };
         Keeper { intents, reports, pledge, task: tokio::spawn(keeping.run()) }
     }
@@ -83,6 +84,11 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+/// A number that no other process has.
+fn lot() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 struct Keeping {

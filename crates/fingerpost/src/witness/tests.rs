@@ -13,7 +13,7 @@ const NOW: Intent = Intent::Hold(Duration::ZERO);
 
 fn claimant(holder: &str) -> Claimant {
     let terms = Terms { holder: holder.to_owned(), lease: LEASE, renew: Duration::from_secs(10) };
-    Claimant::new(terms, 0)
+    Claimant::new(terms, 0, 1)
 }
 
 fn document(holder: &str, generation: u64) -> Document {
@@ -154,7 +154,7 @@ fn a_missing_document_is_waited_for_as_if_somebody_held_it() {
 #[test]
 fn a_generation_that_was_heard_of_is_not_used_again_though_the_document_is_gone() {
     let terms = Terms { holder: "a".into(), lease: LEASE, renew: Duration::from_secs(10) };
-    let (mut one, start) = (Claimant::new(terms, 41), Instant::now());
+    let (mut one, start) = (Claimant::new(terms, 41, 1), Instant::now());
     step(&mut one, &NOW, start, &Answer::Found(None));
     let late = start + LEASE + Duration::from_millis(1);
     step(&mut one, &NOW, late, &Answer::Found(None));
