@@ -1,6 +1,7 @@
 //! `dig`, the client that everybody has at hand at night.
 
 use std::net::SocketAddr;
+use std::process::Command;
 
 use anyhow::{Result, ensure};
 
@@ -39,6 +40,16 @@ pub fn dig(server: SocketAddr, question: &str) -> Result<Dig> {
     arguments.extend(["+noall", "+comments", "+answer", "+authority", "+additional"]);
     arguments.extend(question.split(' '));
     let output = call("dig", "bind9-dnsutils", &arguments)?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    ensure!(output.status.success(), "dig {question} got no reply from {server}: {text}");
+    Ok(parse(&text))
+}
+
+/// The same by a command that runs `dig`, such as one on another host.
+pub fn dig_with(command: &mut Command, server: SocketAddr, question: &str) -> Result<Dig> {
+    command.args([format!("@{}", server.ip()), "-p".to_owned(), server.port().to_string()]);
+    command.args(["+norecurse", "+time=3", "+noall", "+comments", "+answer"]).args(question.split(' '));
+    let output = command.output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     ensure!(output.status.success(), "dig {question} got no reply from {server}: {text}");
     Ok(parse(&text))

@@ -127,6 +127,21 @@ impl Up {
         self.process.wait_for_output(text)
     }
 
+    /// Kills it, without a chance to tidy up.
+    pub fn kill(&mut self) -> Result<()> {
+        self.process.kill()
+    }
+
+    /// Stops it where it stands; [`Up::resume`] goes on.
+    pub fn suspend(&mut self) -> Result<()> {
+        self.process.suspend()
+    }
+
+    /// Lets it go on after [`Up::suspend`].
+    pub fn resume(&mut self) -> Result<()> {
+        self.process.resume()
+    }
+
     /// Waits for it to end by itself and returns its exit code.
     pub fn wait_for_end(&mut self) -> Result<Option<i32>> {
         self.process.wait_for_end()

@@ -66,6 +66,8 @@ mod lookup;
 mod nameservers;
 #[path = "e2e/old_definitions.rs"]
 mod old_definitions;
+#[path = "e2e/partitions.rs"]
+mod partitions;
 #[path = "e2e/powerdns_faults.rs"]
 mod powerdns_faults;
 #[path = "e2e/powerdns_lua.rs"]
@@ -112,6 +114,8 @@ mod transfers;
 mod webhook;
 #[path = "e2e/webhook_class.rs"]
 mod webhook_class;
+#[path = "e2e/witness.rs"]
+mod witness;
 #[path = "e2e/world.rs"]
 mod world;
 #[path = "e2e/zone_files.rs"]

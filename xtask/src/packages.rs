@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use crate::cargo;
 
 /// What the end-to-end tests need: the program, or the path of a file, and its Debian package.
-const NEEDED: [(&str, &str); 16] = [
+const NEEDED: [(&str, &str); 17] = [
     ("dig", "bind9-dnsutils"),
     ("delv", "bind9-dnsutils"),
     ("dnssec-verify", "bind9-utils"),
@@ -26,6 +26,7 @@ const NEEDED: [(&str, &str); 16] = [
     ("sqlite3", "sqlite3"),
     ("ldns-verify-zone", "ldnsutils"),
     ("python3", "python3-venv"),
+    ("ip", "iproute2"),
 ];
 
 /// What the bench of the server needs beside: the servers that it is compared with, and two loads.

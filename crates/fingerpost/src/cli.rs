@@ -1,6 +1,7 @@
 //! The command line: what there is to type, and the help that teaches it.
 
 mod keys;
+mod lease;
 mod provider;
 mod serving;
 
@@ -18,6 +19,7 @@ use crate::deliveries::{DeliveryArguments, TargetArguments};
 use crate::import::manifests::Form;
 
 pub use keys::{KeysArguments, KeysCommand, KeysPlace};
+pub use lease::{LeaseArguments, SwitchoverArguments};
 pub use provider::{AuthenticationArguments, Protocol, ProviderArguments, StoreArguments, Stored};
 pub use serving::ServingArguments;
 
@@ -83,6 +85,12 @@ pub enum Command {
     /// Show DNSSEC keys and their DS records, and roll them
     #[command(long_about = keys::ABOUT, after_long_help = keys::EXAMPLES)]
     Keys(KeysArguments),
+    /// Move a Placement's clients to another region on purpose
+    #[command(long_about = lease::SWITCHOVER_ABOUT, after_long_help = lease::SWITCHOVER_EXAMPLES)]
+    Switchover(SwitchoverArguments),
+    /// Run a command only while a lease is held
+    #[command(long_about = lease::LEASE_ABOUT, after_long_help = lease::LEASE_EXAMPLES)]
+    Lease(LeaseArguments),
     /// Print the CustomResourceDefinitions
     #[command(long_about = CRDS_ABOUT)]
     Crds,

@@ -6,11 +6,13 @@ mod dns;
 mod explain;
 mod import;
 mod keys;
+mod lease;
 mod logging;
 mod operator;
 mod plan;
 mod provider;
 mod signals;
+mod switchover;
 mod up;
 
 use std::io::{self, IsTerminal, Write};
@@ -34,6 +36,8 @@ enum Ending {
     Failed,
     /// `plan`: there are changes. `explain`: the name does not resolve.
     Different,
+    /// A code of the command's own.
+    Code(u8),
 }
 
 impl From<Ending> for ExitCode {
@@ -42,6 +46,7 @@ impl From<Ending> for ExitCode {
             Ending::Good => 0,
             Ending::Failed => 1,
             Ending::Different => 2,
+            Ending::Code(code) => code,
         })
     }
 }
@@ -75,6 +80,7 @@ fn as_invoked(mut cli: Cli, plugin: bool) -> Cli {
         Command::Explain(explain) if plugin && explain.folders.folders.is_empty() => {
             explain.kube = explain.url.is_none();
         }
+        Command::Switchover(switchover) if plugin => switchover.kube = true,
         _ => {}
     }
     cli
@@ -95,6 +101,8 @@ fn dispatch(cli: &Cli) -> Result<Ending> {
         Command::Explain(arguments) => explain::run(arguments, palette),
         Command::Check(arguments) => check::run(arguments, palette),
         Command::Keys(arguments) => keys::run(arguments),
+        Command::Switchover(arguments) => switchover::run(arguments, palette),
+        Command::Lease(arguments) => lease::run(arguments),
         Command::Crds => crds::run(),
         Command::Import(arguments) => import::run(arguments, palette),
         Command::Operator(arguments) => operator::run(arguments),

@@ -1,10 +1,12 @@
 //! The HTTP interface of a running instance: health, metrics, and the plan as data.
 //!
-//! Only GET, and nothing here changes anything. Bodies are built before they are sent, so a slow
+//! Only GET, and nothing here changes anything, but for the order to switch over, which is taken on loopback
+//! only. Bodies are built before they are sent, so a slow
 //! reader holds no lock.
 
 mod api;
 mod health;
+pub mod leases;
 pub mod metrics;
 mod page;
 
@@ -15,7 +17,7 @@ use anyhow::{Context, Result};
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::routing::get;
+use axum::routing::{get, post};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -55,6 +57,11 @@ impl Serving {
     }
 }
 
+/// Where orders are given; for an address that only this machine can reach.
+pub fn order_pages(instance: Arc<Instance>) -> Router {
+    Router::new().route("/api/v1/switchover/{*name}", post(leases::switch_over)).with_state(instance)
+}
+
 /// All pages of `up`.
 pub fn pages(instance: Arc<Instance>) -> Router {
     let health = Router::new().route("/healthz", get(healthy)).route("/readyz", get(ready));
@@ -73,6 +80,8 @@ pub fn plan_pages(instance: Arc<Instance>) -> Router {
         .route("/api/v1/health", get(health::health))
         .route("/api/v1/explain", get(api::explain))
         .route("/api/v1/zone", get(api::zone))
+        .route("/api/v1/leases", get(leases::all))
+        .route("/api/v1/leases/{*name}", get(leases::one))
         .with_state(instance)
 }
 

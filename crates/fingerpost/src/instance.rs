@@ -38,6 +38,7 @@ use server::{Endpoint, EndpointId, Views, Zones};
 use tokio::sync::Notify;
 
 use crate::deliveries::Counts;
+use crate::directing::Board;
 use crate::explanation::{Explanation, Question, QuestionError, explain, probed};
 use crate::probes::Sightings;
 use crate::source::SourceProblem;
@@ -61,6 +62,8 @@ pub struct Instance {
     pub signatures_moved: Notify,
     /// How the targets of steered names fare.
     pub health: Health,
+    /// Where Placements are directed, and who holds their leases.
+    pub directions: Board,
     /// What their probes have seen.
     pub sightings: Sightings,
     ready: AtomicBool,
@@ -111,6 +114,7 @@ impl Instance {
             signings: Signings::default(),
             signatures_moved: Notify::new(),
             health: Health::new(),
+            directions: Board::default(),
             sightings: Sightings::default(),
             ready: AtomicBool::new(false),
             facts: Mutex::new(Facts::default()),

@@ -11,6 +11,7 @@ pub mod certificates;
 pub mod compose;
 pub mod definitions;
 pub(crate) mod delivering;
+mod directing;
 pub mod engine;
 pub mod events;
 pub mod health;
@@ -41,6 +42,7 @@ use crate::cli::{BindAddress, OperatorArguments};
 use crate::cluster::requests::Requests;
 use crate::cluster::{Board, Connection, News, Subject, watch as watches};
 use crate::deliveries::Deliveries;
+use crate::directing::Directing;
 use crate::http::{self, Serving};
 use crate::instance::Instance;
 use crate::keys::SecretVaults;
@@ -176,7 +178,8 @@ impl Operator<'_> {
                 () = &mut stop => break,
                 deliveries = self.deliveries(instance.deliveries.clone()) => deliveries?,
             };
-            let parts = self.parts(&shown, board, news, inquiries, deliveries, probes.clone());
+            let directing = self.directing(&instance).await?;
+            let parts = self.parts(&shown, board, news, inquiries, (deliveries, directing, probes.clone()));
             let mut engine = Engine::new(parts);
             let ended = engine.run(&mut stop).await;
             inquiries = engine.into_inquiries();
@@ -203,8 +206,7 @@ impl Operator<'_> {
         board: Board,
         news: Receiver<News>,
         inquiries: Inquiries,
-        deliveries: Deliveries,
-        probes: Arc<Probes>,
+        (deliveries, directing, probes): (Deliveries, Directing, Arc<Probes>),
     ) -> Parts {
         let (client, arguments) = (&self.connection.client, self.arguments);
         Parts {
@@ -219,6 +221,7 @@ impl Operator<'_> {
             inquiries,
             outdated: self.outdated.clone(),
             deliveries,
+            directing,
             probes,
             namespace: self.connection.namespace.clone(),
             quota: Quota::per_second(arguments.kube_api_qps).allow_burst(arguments.kube_api_burst),

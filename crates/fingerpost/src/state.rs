@@ -6,6 +6,7 @@
 //! serials         the serial of every zone and the hash of the content that carried it
 //! delivered       what may stand at webhook servers because of us
 //! remembered      under what DNSRecords stand at providers, so that one that moves is made before it is broken
+//! directions      where Placements were directed, and the generations of their leases
 //! zones           which compiled zones each view has, as packed zones
 //! journal         what changed in these zones since they were written
 //! file/HASH       one source file's last good content and last valid objects; a zone file's zone is packed
@@ -40,6 +41,7 @@ use planner::{Change, ClusterId, Memory, ObjectRef, SavedSerial};
 use serde_json::Value;
 
 use crate::deliveries::Everything;
+use crate::directing::SavedDirection;
 use blobs::Blobs;
 use sealed::SealError;
 
@@ -52,6 +54,7 @@ const FILES: &str = "file";
 const SERIALS: &str = "serials";
 const DELIVERED: &str = "delivered";
 const REMEMBERED: &str = "remembered";
+const DIRECTIONS: &str = "directions";
 
 /// The zones of each view, in the views' order.
 pub type SavedZones = Vec<(String, Vec<SavedZone>)>;
@@ -207,6 +210,19 @@ impl StateDir {
         match serde_json::to_vec(&saved) {
             Ok(bytes) => self.writer.write(PathBuf::from(REMEMBERED), bytes),
             Err(error) => self.troubles.add(format!("what DNSRecords stand under cannot be kept: {error}")),
+        }
+    }
+
+    /// Where Placements were directed, as last saved.
+    pub fn load_directions(&self) -> Vec<SavedDirection> {
+        self.load(&self.root.join(DIRECTIONS), json).unwrap_or_default()
+    }
+
+    /// Keeps where Placements are directed.
+    pub fn save_directions(&self, directions: &[SavedDirection]) {
+        match serde_json::to_vec(directions) {
+            Ok(bytes) => self.writer.write(PathBuf::from(DIRECTIONS), bytes),
+            Err(error) => self.troubles.add(format!("where Placements are directed cannot be kept: {error}")),
         }
     }
 

@@ -8,6 +8,7 @@
 
 mod banner;
 mod delivering;
+mod directing;
 mod notices;
 mod samples;
 
@@ -29,6 +30,7 @@ use super::signals::Signals;
 use super::{Ending, logging};
 use crate::cli::{LogFormat, UpArguments};
 use crate::deliveries::{Deliveries, Memory};
+use crate::directing::Directing;
 use crate::http;
 use crate::instance::keeper::Keeper;
 use crate::instance::listeners::Listeners;
@@ -67,7 +69,11 @@ async fn serve(arguments: &UpArguments, palette: Palette) -> Result<Ending> {
     let http_address = page.local_addr()?;
     let state = open_state(arguments, &clusters)?;
     let mut up = Up::open(arguments, clusters, state, palette).await?;
-    let http = http::serve(page, http::pages(up.instance.clone()));
+    let mut pages = http::pages(up.instance.clone());
+    if http_address.ip().is_loopback() {
+        pages = pages.merge(http::order_pages(up.instance.clone()));
+    }
+    let http = http::serve(page, pages);
     let read = up.start();
     let started = tokio::select! {
         started = read => Some(started?),
@@ -108,6 +114,7 @@ struct Up {
     ports: Ports,
     listeners: Listeners,
     deliveries: Deliveries,
+    directing: Directing,
     transfers: Transfers,
     probes: Probes,
     secrets: Arc<LocalSecrets>,
@@ -144,6 +151,7 @@ impl Up {
             told,
             instance.deliveries.clone(),
         )?;
+        let directing = directing::directing(&circumstances, &instance, state.as_deref());
         let transfers = Transfers::start(Means {
             instance: instance.clone(),
             secrets: secrets.clone(),
@@ -154,6 +162,7 @@ impl Up {
         let probes =
             Probes::start(instance.health.clone(), circumstances.guard.clone(), instance.sightings.clone());
         let mut up = Up {
+            directing,
             transfers,
             probes: probes.context("cannot start probing")?,
             deliveries: Deliveries::new(circumstances, Memory::on_disk(state.clone())),
@@ -211,6 +220,7 @@ impl Up {
         let mut changes: Vec<Change> =
             serials.into_iter().map(|(name, saved)| Change::Serial(name, saved)).collect();
         changes.extend(self.state.iter().flat_map(|state| state.load_remembered()));
+        changes.extend(self.kept_directions());
         changes.extend(self.date_change());
         changes.extend(self.instance.signed_changes());
         changes.extend(reading.changes);
@@ -227,6 +237,7 @@ impl Up {
         self.notices.first(&reading.problems, &self.instance.planner());
         self.hear_secrets(reading.secrets);
         self.deliveries.begin(&self.instance.planner());
+        self.directing.begin(&self.instance.planner());
         self.transfers.follow();
         self.probes.follow(&self.instance.planner());
         // Last, so that whoever waits for it finds a process that has time for the first change.
@@ -274,6 +285,7 @@ impl Up {
             tokio::select! {
                 () = signals.ended() => return,
                 changes = self.deliveries.next() => self.take_changes(changes).await,
+                changes = self.directing.next() => self.take_directions(changes).await,
                 changes = self.probes.next() => self.take_changes(changes).await,
                 reading = readings.recv() => match reading {
                     Some(reading) => self.take(reading).await,
@@ -321,6 +333,7 @@ impl Up {
         self.serve_change(&delta).await?;
         self.transfers.follow();
         self.deliver(&delta, anew);
+        self.direct(&delta, anew);
         self.probe(&delta, anew);
         self.notices.changes(&delta);
         guarded(|| self.notices.objects(&delta.statuses, &self.instance.planner()))?;
@@ -360,8 +373,10 @@ impl Up {
         self.date = None;
         self.instance.facts().signed.clear();
         let signed = self.instance.signed_changes();
+        let directions = self.instance.directions.directions().into_iter();
+        let directions = directions.map(|((cluster, object), told)| Change::Direction(cluster, object, told));
         let seen = self.instance.sightings.retell();
-        let told = serials.chain(self.date_change()).chain(signed).chain(seen);
+        let told = serials.chain(self.date_change()).chain(signed).chain(directions).chain(seen);
         let everything = told.chain(self.source().read().changes).collect();
         self.instance.plan_anew(everything)?;
         self.distrusted = false;
@@ -380,6 +395,7 @@ impl Up {
         self.notices.say("stopping");
         self.save_remembered();
         drop(self.deliveries);
+        drop(self.directing);
         drop(self.transfers);
         self.listeners.stop().await;
         if let Some(keeper) = self.keeper {

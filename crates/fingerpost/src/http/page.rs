@@ -6,7 +6,7 @@ use axum::response::{Html, IntoResponse, Response};
 use serde_json::{Map, Value};
 
 /// Every page with what it shows.
-const PAGES: [(&str, &str); 9] = [
+const PAGES: [(&str, &str); 10] = [
     ("/healthz", "whether the process runs"),
     ("/readyz", "whether the first plan is served"),
     ("/metrics", "counters for Prometheus"),
@@ -14,6 +14,7 @@ const PAGES: [(&str, &str); 9] = [
     ("/api/v1/objects", "every object with its status"),
     ("/api/v1/recordsets", "every record set; ?name= shows one name"),
     ("/api/v1/notes", "what is to be said about objects, files and folders"),
+    ("/api/v1/leases", "who holds the leases of Placements, and where their clients are sent"),
     ("/api/v1/health", "every probe: its target, whether that is up, why not, and its last run"),
     ("/api/v1/explain?name=", "which answer a name gets and why; also type=, view=, client="),
 ];

@@ -37,6 +37,7 @@ use super::send::{Refusal, Sender, Verb, Write};
 use crate::cluster::feed::HERE;
 use crate::cluster::{Arrival, Awaited, Board, News};
 use crate::deliveries::Deliveries;
+use crate::directing::Directing;
 use crate::instance::{Instance, PlanningPanic};
 use crate::planned;
 use crate::probes::Probes;
@@ -97,6 +98,8 @@ pub struct Parts {
     pub outdated: Outdated,
     /// Records on their way to providers.
     pub deliveries: Deliveries,
+    /// Where Placements are directed.
+    pub directing: Directing,
     /// Who looks whether targets are up.
     pub probes: Arc<Probes>,
     /// The operator's own namespace.
@@ -172,6 +175,7 @@ impl Engine {
                 }
                 Some(answer) = self.answers.1.recv() => self.take_answer(answer),
                 changes = self.parts.deliveries.next() => self.changes.extend(changes),
+                changes = self.parts.directing.next() => self.changes.extend(changes),
                 changes = probes.next() => self.changes.extend(changes),
                 Ok(()) = leadership.changed() => {}
                 () = instance.signatures_moved.notified() => self.changes.extend(instance.signed_changes()),
@@ -228,6 +232,7 @@ impl Engine {
             self.parts.probes.change(delta.probes.clone());
             self.look_at(&delta);
             self.parts.deliveries.follow(&self.parts.instance.planner(), &delta);
+            self.parts.directing.follow(&self.parts.instance.planner(), &delta);
         }
         tracing::debug!(took = ?start.elapsed(), objects = delta.statuses.len(), "planned");
         Ok(())
@@ -258,6 +263,7 @@ impl Engine {
         let instance = self.parts.instance.clone();
         let planner = instance.planner();
         self.parts.deliveries.begin(&planner);
+        self.parts.directing.begin(&planner);
         let objects = planner.objects();
         objects.into_iter().for_each(|(_, object)| self.queue.push(Work::Object(object), now));
         let children: Vec<ChildRef> = self.live.children().map(|(child, _)| child.clone()).collect();
@@ -281,6 +287,7 @@ impl Engine {
                 tracing::info!("following");
                 self.queue.clear();
                 self.parts.deliveries.end();
+                self.parts.directing.end();
             }
         }
     }

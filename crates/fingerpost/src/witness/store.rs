@@ -1,0 +1,12 @@
+//! Where a document is kept.
+
+use futures::future::BoxFuture;
+
+use super::document::{Answer, Call};
+
+/// A place that keeps one document. A call is made once and repeated by nobody: it was decided on in
+/// a situation that may be over.
+pub trait Store: Send + Sync {
+    /// Makes a call.
+    fn send<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Answer>;
+}

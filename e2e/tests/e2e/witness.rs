@@ -1,0 +1,359 @@
+//! Regions that share a lease in a real witness: each is an `up` of its own with its own folder.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use e2e::{
+    Cluster, DocumentServer, Etcd, Folder, Options, Process, Start, Up, call, dig, fingerpost, run, wait_for,
+    wait_for_within,
+};
+use serde_json::Value;
+
+/// The lease runs out only after a stall that even a busy machine does not have.
+const TIMES: &str = "lease: 12s\n    renew: 1s";
+/// Two leases, and then some.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A region: its folder and its `up`.
+struct Region {
+    folder: Folder,
+    up: Up,
+}
+
+impl Region {
+    fn start(name: &str, witness: &str) -> Result<Region> {
+        let folder = Folder::new()?;
+        folder.write("web.yaml", &placement(name, witness))?;
+        let up = Up::start(Options::folder(folder.path()))?;
+        Ok(Region { folder, up })
+    }
+
+    fn lease(&self) -> Result<Value> {
+        Ok(serde_json::from_str(&self.up.get("/api/v1/leases/apps/web")?)?)
+    }
+
+    fn answer(&self) -> Result<Vec<String>> {
+        Ok(dig(self.up.dns(0), "app.example.org A")?.data("A"))
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}:8053", self.up.address())
+    }
+
+    /// Waits until the lease is as wanted.
+    fn wait(&self, what: &str, holds: impl Fn(&Value) -> bool) -> Result<Value> {
+        let mut last = Value::Null;
+        wait_for_within(PATIENCE, what, || {
+            last = self.lease()?;
+            Ok(holds(&last).then(|| last.clone()))
+        })
+        .with_context(|| format!("{last:#}"))
+    }
+
+    fn wait_for_answer(&self, address: &str) -> Result<()> {
+        wait_for_within(PATIENCE, address, || Ok((self.answer()? == [address]).then_some(())))
+    }
+}
+
+fn placement(region: &str, witness: &str) -> String {
+    format!(
+        "apiVersion: fingerpost.dev/v1alpha1
+kind: Placement
+metadata: {{name: web, namespace: apps}}
+spec:
+  hostname: app.example.org
+  mode: active-hotstandby
+  regions:
+  - name: weu
+    addresses: [192.0.2.1]
+  - name: neu
+    addresses: [192.0.2.2]
+  witness:
+    {witness}
+    region: {region}
+    {TIMES}
+"
+    )
+}
+
+fn two(witness: &str) -> Result<(Region, Region)> {
+    let weu = Region::start("weu", witness)?;
+    weu.wait("weu to hold the lease", |lease| lease["held"] == true)?;
+    let neu = Region::start("neu", witness)?;
+    neu.wait("neu to see the holder", |lease| lease["active"] == "weu")?;
+    Ok((weu, neu))
+}
+
+fn etcd_witness(members: &[Etcd]) -> String {
+    let urls: Vec<String> = members.iter().map(Etcd::url).collect();
+    format!("etcd: {{endpoints: ['{}']}}", urls.join("', '"))
+}
+
+/// What every kind of witness must do: one holder, take-over after its death, a higher generation.
+fn is_taken_over(witness: &str) -> Result<()> {
+    let (mut weu, neu) = two(witness)?;
+    assert_eq!((weu.answer()?, neu.answer()?), (vec!["192.0.2.1".to_owned()], vec!["192.0.2.1".to_owned()]));
+    let before = neu.lease()?;
+    assert_eq!((&before["holder"], &before["held"]), (&Value::from("weu"), &Value::from(false)));
+    weu.up.kill()?;
+    let after = neu.wait("neu to take the lease", |lease| lease["held"] == true)?;
+    assert!(after["generation"].as_u64() > before["generation"].as_u64(), "{after}");
+    neu.wait_for_answer("192.0.2.2")?;
+    let message = neu.lease()?["history"][0]["message"].as_str().unwrap_or_default().to_owned();
+    assert!(message.starts_with("neu took the lease (generation"), "{message}");
+    Ok(())
+}
+
+#[test]
+fn the_lease_in_etcd_is_taken_over_after_the_holder_s_death() -> Result<()> {
+    is_taken_over(&etcd_witness(&[Etcd::alone()?]))
+}
+
+#[test]
+fn the_lease_at_a_url_is_taken_over_after_the_holder_s_death() -> Result<()> {
+    let server = DocumentServer::start()?;
+    is_taken_over(&format!("http: {{url: '{}'}}", server.url()))
+}
+
+#[test]
+fn the_lease_in_another_cluster_is_taken_over_after_the_holder_s_death() -> Result<()> {
+    let cluster = Cluster::own(Start::Empty)?;
+    let folder = tempfile::tempdir()?;
+    let authority =
+        call("base64", "coreutils", &["-w0", &cluster.folder().join("ca.crt").display().to_string()])?;
+    let authority = String::from_utf8(authority.stdout)?;
+    let kubeconfig = std::fs::read_to_string(cluster.kubeconfig("admin")?)?;
+    let path = format!("certificate-authority: '{}'", cluster.folder().join("ca.crt").display());
+    let data = format!("certificate-authority-data: {}", authority);
+    ensure!(kubeconfig.contains(&path), "{kubeconfig}");
+    std::fs::create_dir_all(folder.path().join("witness"))?;
+    std::fs::write(folder.path().join("witness/kubeconfig"), kubeconfig.replace(&path, &data))?;
+    let witness = "kubernetes: {kubeconfigSecretRef: {name: witness}}";
+    let start = |name: &str| -> Result<Region> {
+        let manifests = Folder::new()?;
+        manifests.write("web.yaml", &placement(name, witness))?;
+        let secrets = folder.path().display().to_string();
+        let up = Up::start(Options::folder(manifests.path()).flags(&["--secrets", &secrets]))?;
+        Ok(Region { folder: manifests, up })
+    };
+    let mut weu = start("weu")?;
+    weu.wait("weu to hold the lease", |lease| lease["held"] == true)?;
+    let neu = start("neu")?;
+    neu.wait("neu to see the holder", |lease| lease["active"] == "weu")?;
+    let lease = cluster.kubectl(
+        "admin",
+        &["get", "lease", "fingerpost-app.example.org", "-o", "jsonpath={.spec.holderIdentity}"],
+    )?;
+    assert_eq!(lease.success()?, "weu");
+    weu.up.kill()?;
+    neu.wait("neu to take the lease", |lease| lease["held"] == true && lease["active"] == "neu")?;
+    neu.wait_for_answer("192.0.2.2")
+}
+
+#[test]
+fn a_member_of_three_may_die_and_the_lease_stays() -> Result<()> {
+    let mut members = Etcd::members(3)?;
+    let (weu, neu) = two(&etcd_witness(&members))?;
+    let before = weu.lease()?;
+    members[0].kill()?;
+    // Longer than the lease: without renewals it would be somebody else's.
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(20) {
+        let (one, other) = (weu.lease()?, neu.lease()?);
+        ensure!(one["held"] == true && one["generation"] == before["generation"], "{one:#}");
+        ensure!(other["held"] == false && other["active"] == "weu", "{other:#}");
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    Ok(())
+}
+
+#[test]
+fn losing_the_witness_freezes_the_answers() -> Result<()> {
+    let mut members = vec![Etcd::alone()?];
+    let (weu, neu) = two(&etcd_witness(&members))?;
+    let before = weu.lease()?;
+    members[0].kill()?;
+    for region in [&weu, &neu] {
+        region.wait("trouble to be told", |lease| lease["trouble"].is_string())?;
+    }
+    weu.wait("weu to stop believing", |lease| lease["held"] == false)?;
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(15) {
+        for region in [&weu, &neu] {
+            assert_eq!(region.answer()?, ["192.0.2.1"], "answers stay as they were");
+            assert_eq!(region.lease()?["held"], false, "nobody is promoted");
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    members[0].restart()?;
+    let after = weu.wait("weu to hold the lease again", |lease| lease["held"] == true)?;
+    assert_eq!((&after["generation"], &after["trouble"]), (&before["generation"], &Value::Null));
+    Ok(())
+}
+
+#[test]
+fn a_url_that_loses_races_and_hangs_never_has_two_holders() -> Result<()> {
+    let server = DocumentServer::start()?;
+    let (weu, neu) = two(&format!("http: {{url: '{}'}}", server.url()))?;
+    server.race(5);
+    wait_for("races to be lost", || Ok((server.conflicts() >= 5).then_some(())))?;
+    let start = Instant::now();
+    server.hang(true);
+    while start.elapsed() < Duration::from_secs(40) {
+        // Asked in this order: the first may lose it in between, but the second must not have it before.
+        let (one, other) = (weu.lease()?["held"] == true, neu.lease()?["held"] == true);
+        ensure!(!(one && other && weu.lease()?["held"] == true), "both hold the lease");
+        assert_eq!((weu.answer()?.len(), neu.answer()?.len()), (1, 1));
+        if start.elapsed() > Duration::from_secs(20) {
+            server.hang(false);
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    wait_for_within(PATIENCE, "a holder", || {
+        Ok((weu.lease()?["held"] == true || neu.lease()?["held"] == true).then_some(()))
+    })
+}
+
+#[test]
+fn a_url_that_ignores_if_match_is_no_witness() -> Result<()> {
+    let server = DocumentServer::start()?;
+    server.ignore_versions(true);
+    let weu = Region::start("weu", &format!("http: {{url: '{}'}}", server.url()))?;
+    let lease = weu.wait("the trouble to be told", |lease| lease["trouble"].is_string())?;
+    let trouble = lease["trouble"].as_str().unwrap_or_default().to_owned();
+    assert!(trouble.contains("does not honour If-Match"), "{trouble}");
+    assert_eq!(weu.answer()?, ["192.0.2.1"]);
+    Ok(())
+}
+
+#[test]
+fn a_switchover_moves_the_lease_and_then_dns() -> Result<()> {
+    let etcd = [Etcd::alone()?];
+    let (weu, neu) = two(&etcd_witness(&etcd))?;
+    let dry = run(&["switchover", "apps/web", "--to", "neu", "--url", &weu.url(), "--dry-run"])?;
+    let text = String::from_utf8_lossy(&dry.stdout).into_owned();
+    assert!(dry.status.success() && text.contains("would 2. hand the lease over from weu to neu"), "{text}");
+    assert_eq!(weu.lease()?["active"], "weu", "a dry run changes nothing");
+    // Ordered at the holder, then back at the one that is to have it.
+    for (region, to, address) in [(&weu, "neu", "192.0.2.2"), (&weu, "weu", "192.0.2.1")] {
+        let moved = run(&["switchover", "apps/web", "--to", to, "--url", &region.url()])?;
+        let text = String::from_utf8_lossy(&moved.stdout).into_owned();
+        assert!(moved.status.success(), "{text}{}", String::from_utf8_lossy(&moved.stderr));
+        assert!(text.contains(&format!("{to} holds the lease")), "{text}");
+        weu.wait_for_answer(address)?;
+        neu.wait_for_answer(address)?;
+    }
+    let message = weu.lease()?["history"][0]["message"].as_str().unwrap_or_default().to_owned();
+    assert!(message.starts_with("the lease was handed to weu"), "{message}");
+    let wrong = run(&["switchover", "apps/web", "--to", "nowhere", "--url", &weu.url()])?;
+    assert_eq!(wrong.status.code(), Some(1));
+    Ok(())
+}
+
+#[test]
+fn a_switchover_to_a_region_that_does_not_answer_is_rolled_back() -> Result<()> {
+    let etcd = [Etcd::alone()?];
+    let (weu, mut neu) = two(&etcd_witness(&etcd))?;
+    neu.up.suspend()?;
+    let failed = run(&["switchover", "apps/web", "--to", "neu", "--url", &weu.url()])?;
+    let text = String::from_utf8_lossy(&failed.stdout).into_owned();
+    assert_eq!(failed.status.code(), Some(3), "{text}{}", String::from_utf8_lossy(&failed.stderr));
+    assert!(text.contains("clients are sent to weu"), "{text}");
+    weu.wait("weu to hold the lease again", |lease| lease["held"] == true)?;
+    assert_eq!(weu.answer()?, ["192.0.2.1"]);
+    neu.up.resume()?;
+    neu.wait("neu to see the holder", |lease| lease["holder"] == "weu")?;
+    assert_eq!(neu.answer()?, ["192.0.2.1"]);
+    Ok(())
+}
+
+#[test]
+fn a_drained_region_gives_the_lease_up() -> Result<()> {
+    let etcd = [Etcd::alone()?];
+    let (weu, neu) = two(&etcd_witness(&etcd))?;
+    for region in [&weu, &neu] {
+        region.folder.replace(
+            "web.yaml",
+            "addresses: [192.0.2.1]",
+            "addresses: [192.0.2.1]\n    weight: 0",
+        )?;
+    }
+    neu.wait("neu to take the lease", |lease| lease["held"] == true)?;
+    neu.wait_for_answer("192.0.2.2")?;
+    weu.wait_for_answer("192.0.2.2")
+}
+
+#[test]
+fn after_a_restart_answers_go_on_from_where_they_were() -> Result<()> {
+    let mut etcd = vec![Etcd::alone()?];
+    let state = tempfile::tempdir()?;
+    let (weu, neu) = two(&etcd_witness(&etcd))?;
+    run(&["switchover", "apps/web", "--to", "neu", "--url", &neu.url()])?;
+    neu.wait_for_answer("192.0.2.2")?;
+    let again = || Up::start(Options::folder(weu.folder.path()).state(state.path()));
+    let up = again()?;
+    wait_for("the holder to be seen", || {
+        Ok((dig(up.dns(0), "app.example.org A")?.data("A") == ["192.0.2.2"]).then_some(()))
+    })?;
+    drop(up);
+    etcd[0].kill()?;
+    let up = again()?;
+    assert_eq!(
+        dig(up.dns(0), "app.example.org A")?.data("A"),
+        ["192.0.2.2"],
+        "from disk, without the witness"
+    );
+    Ok(())
+}
+
+/// A `fingerpost lease` in etcd.
+fn lease(etcd: &Etcd, holder: &str, command: &[&str]) -> Result<Process> {
+    let mut lease = Command::new(fingerpost()?);
+    lease.args(["lease", "ledger", "--etcd", &etcd.url(), "--as", holder]);
+    lease.args(["--lease", "12s", "--renew", "1s", "--"]).args(command);
+    Process::start("`fingerpost lease`", &lease)
+}
+
+#[test]
+fn a_command_runs_only_while_the_lease_is_held() -> Result<()> {
+    let mut etcd = Etcd::alone()?;
+    let mut one = lease(&etcd, "one", &["sh", "-c", "echo runs $FINGERPOST_LEASE_GENERATION; sleep 1000"])?;
+    one.wait_for_output("runs 1")?;
+    let mut two = lease(&etcd, "two", &["sh", "-c", "echo runs $FINGERPOST_LEASE_GENERATION; sleep 1000"])?;
+    two.wait_for_output("it is held by one")?;
+    assert!(!two.output().contains("runs"), "{}", two.output());
+    one.terminate()?;
+    assert_eq!(one.wait_for_end()?, Some(143), "{}", one.output());
+    two.wait_for_output("runs 2")?;
+    etcd.kill()?;
+    assert_eq!(two.wait_for_end()?, Some(75), "{}", two.output());
+    Ok(())
+}
+
+#[test]
+fn a_command_s_exit_code_is_the_lease_s() -> Result<()> {
+    let etcd = Etcd::alone()?;
+    let mut one = lease(&etcd, "one", &["sh", "-c", "exit 7"])?;
+    assert_eq!(one.wait_for_end()?, Some(7), "{}", one.output());
+    Ok(())
+}
+
+#[test]
+fn a_command_is_gated_by_the_region_s_own_lease() -> Result<()> {
+    let etcd = [Etcd::alone()?];
+    let (weu, neu) = two(&etcd_witness(&etcd))?;
+    let start = |region: &Region| -> Result<Process> {
+        let mut lease = Command::new(fingerpost()?);
+        lease.args(["lease", "apps/web", "--url", &region.url(), "--renew", "1s", "--lease", "12s", "--"]);
+        lease.args(["sh", "-c", "echo runs $FINGERPOST_LEASE_GENERATION; sleep 1000"]);
+        Process::start("`fingerpost lease`", &lease)
+    };
+    let (mut one, other) = (start(&weu)?, start(&neu)?);
+    one.wait_for_output("runs 1")?;
+    other.wait_for_output("it is held by weu")?;
+    let moved = run(&["switchover", "apps/web", "--to", "neu", "--url", &weu.url()])?;
+    assert!(moved.status.success(), "{}", String::from_utf8_lossy(&moved.stdout));
+    assert_eq!(one.wait_for_end()?, Some(75), "{}", one.output());
+    other.wait_for_output("runs 2")
+}
