@@ -15,7 +15,7 @@ fn txt(owner: &str, text: &str) -> RecordSet {
 
 fn mark() -> Mark {
     let types = BTreeSet::from([Rtype::A, Rtype::TXT]);
-    Mark { owner: "prod weu".to_owned(), generation: 7, name: name("www.example.org"), types }
+    Mark::new("prod weu".to_owned(), 7, name("www.example.org"), types)
 }
 
 #[test]
@@ -86,7 +86,7 @@ proptest! {
     ) {
         let zone = name("example.org");
         let marked = labels.iter().fold(zone.clone(), |name, label| name.child(label).unwrap());
-        let mark = Mark { owner, generation, name: marked, types };
+        let mark = Mark::new(owner, generation, marked, types);
         let set = mark.to_set(&zone).unwrap();
         prop_assert_eq!(Mark::read(&set, &zone), Some(mark));
     }

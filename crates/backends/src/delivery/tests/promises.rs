@@ -347,12 +347,7 @@ fn promise_11_what_has_no_mark_is_neither_changed_nor_deleted_even_where_it_is_a
 fn a_foreign_set_says_whose_it_is() {
     let mut world = World::of_zones();
     let zone = name(ZONE);
-    let other = Mark {
-        owner: "cluster b".into(),
-        generation: 1,
-        name: name("www.example.org"),
-        types: [Rtype::A].into(),
-    };
+    let other = Mark::new("cluster b".into(), 1, name("www.example.org"), [Rtype::A].into());
     world.fake.plant(&zone, a("www", 1));
     world.fake.plant(&zone, other.to_set(&zone).unwrap());
     world.fake.plant(&zone, a("ext", 1));
@@ -677,6 +672,8 @@ fn kept_types_are_neither_changed_nor_deleted() {
         name: name("www.example.org"),
         sets: vec![],
         kept: vec![Rtype::A],
+        shared: vec![],
+        heir: None,
     };
     world.order(Order::Nodes(vec![node]));
     world.settle();
@@ -901,6 +898,8 @@ fn settings_of_a_provider_are_written_once_whether_it_tells_them_or_not() {
             name: name("www.example.org"),
             sets: vec![entry.clone()],
             kept: vec![],
+            shared: vec![],
+            heir: None,
         };
         world.order(Order::Nodes(vec![node]));
         world.settle();
