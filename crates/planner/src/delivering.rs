@@ -162,7 +162,8 @@ impl Planner {
         let domain = outcome.identity.as_ref().map(|identity| identity.domain.clone());
         let records = (!self.is_withheld(id, outcome)).then(|| set.named(name));
         let (properties, adopts) = (outcome.properties.clone(), outcome.adopts);
-        WantedSet { rtype: set.rtype, set: records, domain, properties, adopts }
+        let (shared, hand_over_to) = (outcome.shared, outcome.hand_over_to.clone());
+        WantedSet { rtype: set.rtype, set: records, domain, properties, adopts, shared, hand_over_to }
     }
 
     /// Name servers that nobody named: a new zone gets them, but they replace none at a provider.
@@ -233,7 +234,8 @@ impl Planner {
 }
 
 fn keep(rtype: Rtype, domain: Option<Name>) -> WantedSet {
-    WantedSet { rtype, set: None, domain, properties: BTreeMap::new(), adopts: false }
+    let (properties, adopts, shared, hand_over_to) = (BTreeMap::new(), false, false, None);
+    WantedSet { rtype, set: None, domain, properties, adopts, shared, hand_over_to }
 }
 
 impl Set {

@@ -302,7 +302,8 @@ impl Planner {
             && let Some(wanted) = self.wanted_identity(id, outcome)
         {
             let withheld = self.is_withheld(id, outcome);
-            let hash = hash(&(wanted.rtype, withheld, &wanted.domain, &outcome.properties, outcome.adopts));
+            let terms = (outcome.adopts, outcome.shared, &outcome.hand_over_to);
+            let hash = hash(&(wanted.rtype, withheld, &wanted.domain, &outcome.properties, terms));
             duties.push((self.zone_of(wanted), wanted.name.clone(), hash));
         }
         let remembered = self.delivering.memory.get(&id).into_iter().flat_map(Memory::identities);

@@ -71,6 +71,8 @@ struct Simulation {
     has_faults: bool,
     /// When an owner last moved its counter.
     moved: BTreeMap<String, Duration>,
+    /// When an owner last had this heir.
+    given: BTreeMap<(String, String), Duration>,
     /// Who last wrote what one owner has alone.
     writer: Option<usize>,
 }
@@ -204,6 +206,7 @@ impl Simulation {
             chance,
             has_faults: true,
             moved: BTreeMap::new(),
+            given: BTreeMap::new(),
             writer: None,
         }
     }
@@ -314,12 +317,17 @@ impl Simulation {
     }
 
     /// Nobody is robbed of what it has alone while it lives.
-    fn check_mark(&self, us: &str, changed: &SetKey, after: Option<&Entry>) {
+    fn check_mark(&mut self, us: &str, changed: &SetKey, after: Option<&Entry>) {
         let before = self.store.sets.get(changed).and_then(|entry| Mark::read(&entry.set, &name(ZONE)));
+        if let Some((mark, heir)) = before.as_ref().and_then(|mark| Some((mark, mark.terms.heir.clone()?))) {
+            self.given.insert((mark.owner.clone(), heir), self.now);
+        }
         let Some(mark) = before.filter(|mark| mark.owner != us && mark.name == name(ALONE)) else { return };
         let after = after.and_then(|entry| Mark::read(&entry.set, &name(ZONE)));
         let is_robbed = mark.types.contains(&Rtype::A) && !after.is_some_and(|mark| mark.types.contains(&Rtype::A));
-        let is_given = mark.terms.heir.as_deref() == Some(us);
+        // What was given may be taken back while the heir's request is on its way.
+        let given = self.given.get(&(mark.owner.clone(), us.to_owned()));
+        let is_given = given.is_some_and(|given| self.now - *given <= TIMEOUT);
         let moved = self.moved.get(&mark.owner).copied().unwrap_or_default();
         assert!(!is_robbed || is_given || self.now - moved >= SAFE, "{us} robs {}", mark.owner);
     }

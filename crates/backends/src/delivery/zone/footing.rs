@@ -171,7 +171,10 @@ impl Seat<'_> {
             rivals.iter().find(|(owner, mark)| !is_free(mark) && (self.pulse)(owner) != Pulse::Stopped);
         let (first, _) = rivals.first()?;
         match (self.own, &self.want, in_the_way) {
-            (Some(_), Want::Nothing, _) => Some(Footing::Leaves),
+            (Some(own), Want::Nothing, Some((owner, mark))) => match self.is_guest(own, owner, mark) {
+                true => Some(Footing::Leaves),
+                false => Some(Footing::HandsOver((*owner).to_owned())),
+            },
             (None, Want::Nothing | Want::AsItIs, _) => None,
             (None, _, None) => Some(Footing::Claims((*first).to_owned())),
             (None, _, Some((owner, _))) => Some(Footing::Waits((*owner).to_owned())),
@@ -185,14 +188,23 @@ impl Seat<'_> {
         }
     }
 
+    /// Whether we came for what the other has, and it did not come for ours.
+    fn is_guest(&self, own: &Terms, owner: &str, mark: &Mark) -> bool {
+        own.from.as_deref() == Some(owner) && mark.terms.from.as_deref() != Some(self.us)
+    }
+
     /// Whether it is we who go back, where our mark and another's both name the type.
+    ///
+    /// Both may find this out at once, so exactly one of them has to; only where nobody had it before may
+    /// both, and try again.
     fn gives_way(&self, own: &Terms, owner: &str, mark: &Mark) -> bool {
-        let we_came = own.from.as_deref() == Some(owner);
-        let it_came = mark.terms.from.as_deref() == Some(self.us);
-        match (we_came, it_came) {
-            (true, false) => true,
-            (false, true) => false,
-            _ => self.is_new || self.us > owner,
+        let they = &mark.terms;
+        match (own.from.as_deref(), they.from.as_deref()) {
+            (Some(_), None) => true,
+            (None, Some(_)) => false,
+            (Some(ours), Some(theirs)) if (ours == owner) != (theirs == self.us) => ours == owner,
+            (Some(_), Some(_)) => self.us > owner,
+            (None, None) => self.is_new || self.us > owner,
         }
     }
 }

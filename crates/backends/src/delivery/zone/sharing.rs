@@ -45,6 +45,13 @@ impl Dealings {
         !self.buried.is_empty()
     }
 
+    /// Has our mark say of a type what it says now.
+    fn repeat(&mut self, rtype: Rtype, before: &Terms) {
+        (self.terms.heir, self.terms.from) = (before.heir.clone(), before.from.clone());
+        let share = before.shares.get(&rtype).cloned();
+        self.terms.shares.extend(share.map(|share| (rtype, share)));
+    }
+
     /// Leaves it for later.
     pub(super) fn put_off(&mut self) {
         self.is_said = false;
@@ -219,12 +226,11 @@ impl Zone {
                 dealings.taken.extend(owners.iter().map(|owner| (owner.clone(), rtype)));
             }
             Footing::HandsOver(heir) => dealings.terms.heir = Some(heir.clone()),
-            Footing::Frozen(_) => {
-                (dealings.terms.heir, dealings.terms.from) = (before.heir.clone(), before.from.clone());
-                let share = before.shares.get(&rtype).cloned();
-                dealings.terms.shares.extend(share.map(|share| (rtype, share)));
+            Footing::Frozen(_) => dealings.repeat(rtype, before),
+            Footing::Leaves => {
+                dealings.repeat(rtype, before);
+                situation.excess.extend(marked.get(&rtype));
             }
-            Footing::Leaves => situation.excess.extend(marked.get(&rtype)),
         }
     }
 
