@@ -125,10 +125,13 @@ impl Seat<'_> {
     }
 
     fn sharing(&self, share: Share) -> Sharing {
-        let parts = || self.others.iter().filter_map(|(owner, other)| {
-            let part = other.mark.types.contains(&self.rtype).then(|| other.mark.terms.shares.get(&self.rtype));
-            part.flatten().map(|part| (owner, part, self.is_gone(owner)))
-        });
+        let parts = || {
+            self.others.iter().filter_map(|(owner, other)| {
+                let part =
+                    other.mark.types.contains(&self.rtype).then(|| other.mark.terms.shares.get(&self.rtype));
+                part.flatten().map(|part| (owner, part, self.is_gone(owner)))
+            })
+        };
         let ours = std::iter::once(&share);
         let living = union(ours.chain(parts().filter(|part| !part.2).map(|part| part.1)));
         // The last answer stays, whoever it is from.
@@ -235,3 +238,6 @@ impl Share {
 pub(super) fn can_be_shared(rtype: Rtype) -> bool {
     !matches!(rtype, Rtype::CNAME | Rtype::SOA | Rtype::DNAME)
 }
+
+#[cfg(test)]
+mod tests;

@@ -371,6 +371,8 @@ impl Zone {
             waits.entry(rtype).or_default().fail_softly(&at.class.settings.retry, at.now, at.jitter);
             return;
         }
+        // If it is another owner's, its mark tells.
+        self.turn.must_read |= self.turn.reads_zones();
         let trouble = Trouble {
             reason: "ServerError",
             code: "READ_BACK_DIFFERS",

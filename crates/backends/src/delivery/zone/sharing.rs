@@ -237,7 +237,9 @@ impl Zone {
     /// Once a shared set is what it should be: our mark goes if we have left, and so do those of the gone.
     fn deal_with_sharers(&self, rtype: Rtype, sharing: &Sharing, before: &Terms, situation: &mut Situation) {
         let wish = situation.wishes.iter().find(|wish| wish.entry.set.rtype == rtype);
-        let Some(wish) = wish.filter(|wish| wish.fate == Fate::Free && self.stands(&wish.entry)) else { return };
+        let Some(wish) = wish.filter(|wish| wish.fate == Fate::Free && self.stands(&wish.entry)) else {
+            return;
+        };
         let is_leaving = !wish.is_told && sharing.share.data.is_empty();
         if is_leaving && before.shares.get(&rtype) == Some(&sharing.share) {
             situation.excess.push(rtype);

@@ -252,10 +252,11 @@ impl Zone {
         let before = self.marks.types(name).len();
         let set = change.after.as_ref().map(|entry| entry.set.clone());
         self.marks.replace(name, &change.key.name, set, &self.name, &self.owner);
-        let is_new = self.marks.types(name).len() > before && !self.marks.is_alone();
-        if is_new || self.is_contested(name) {
+        let is_new = self.marks.types(name).len() > before;
+        let is_met = (is_new && !self.marks.is_alone()) || self.is_contested(name);
+        if is_new || is_met {
             let active = self.active.entry(name.clone()).or_default();
-            active.look = true;
+            active.look |= is_met;
             active.is_new |= is_new;
         }
     }
