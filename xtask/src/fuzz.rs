@@ -29,15 +29,27 @@ pub(crate) const BY_HAND: &str = "cargo xtask fuzz";
 /// How long each program runs in `cargo xtask test`.
 pub(crate) const SHORT: u32 = 20;
 
+/// When a program has done enough.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Until {
+    /// After so many seconds.
+    Seconds(u32),
+    /// After so many inputs.
+    Inputs(u64),
+}
+
 /// Builds the programs and runs them, each for so many seconds; finds stay in `target/fuzz`.
 pub(crate) fn run(only: &[String], seconds: u32) -> Result<()> {
+    programs(only, Until::Seconds(seconds))?.into_iter().try_for_each(|(_, command)| cargo::run(command))
+}
+
+/// Builds the programs; gives each with the command that runs it.
+pub(crate) fn programs(only: &[String], until: Until) -> Result<Vec<(&'static str, Command)>> {
     let triple = host()?;
     cargo::run(build(&triple))?;
-    let is_wanted = |target: &&&str| only.is_empty() || only.iter().any(|name| name == **target);
-    for target in TARGETS.iter().filter(is_wanted) {
-        cargo::run(program(&triple, target, seconds)?)?;
-    }
-    Ok(())
+    let is_wanted = |target: &&str| only.is_empty() || only.iter().any(|name| name == target);
+    let wanted = TARGETS.into_iter().filter(is_wanted);
+    wanted.map(|target| Ok((target, program(&triple, target, until)?))).collect()
 }
 
 fn build(triple: &str) -> Command {
@@ -49,13 +61,16 @@ fn build(triple: &str) -> Command {
     command
 }
 
-fn program(triple: &str, target: &str, seconds: u32) -> Result<Command> {
+fn program(triple: &str, target: &str, until: Until) -> Result<Command> {
     // What is new goes into the first folder, so that the one in the repository stays as it is.
     let finds = folder().join("corpus").join(target);
     std::fs::create_dir_all(&finds).with_context(|| format!("cannot make {}", finds.display()))?;
     let mut command = Command::new(folder().join(triple).join("release").join(target));
     command.arg(&finds).arg(root().join("fuzz/corpus").join(target));
-    command.arg(format!("-max_total_time={seconds}"));
+    command.arg(match until {
+        Until::Seconds(seconds) => format!("-max_total_time={seconds}"),
+        Until::Inputs(inputs) => format!("-runs={inputs}"),
+    });
     command.arg(format!("-artifact_prefix={}/{target}-", folder().display()));
     command.args(["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1", "-verbosity=0"]);
     Ok(command)

@@ -75,11 +75,23 @@ enum Command {
         #[arg(long, default_value_t = fuzz::SHORT, value_name = "SECONDS")]
         seconds: u32,
     },
-    /// Send hostile packets to `up` and compare its memory before and after
+    /// Run the promises in full numbers and write the counts to docs/promises.md
+    ///
+    /// `cargo xtask test` runs the same code on a hundredth of them. Takes hours in all; each part is written
+    /// down as soon as it is done. Kills need the real servers that `cargo xtask tools` builds.
     Soak {
-        /// How many
+        /// What to count; default: all
+        #[arg(value_name = "PART")]
+        parts: Vec<soak::Part>,
+        /// How many hostile packets
         #[arg(long, default_value_t = 10_000_000, value_name = "NUMBER")]
         packets: u64,
+        /// How many inputs each program of the folder fuzz gets
+        #[arg(long, default_value_t = 10_000_000, value_name = "NUMBER")]
+        inputs: u64,
+        /// How many histories of deliveries
+        #[arg(long, default_value_t = 10_000, value_name = "NUMBER")]
+        histories: u64,
     },
     /// Measurements, in release mode; docs/benchmarks.md says how to read them
     Bench {
@@ -107,7 +119,9 @@ fn run(command: Command) -> Result<()> {
         Command::Reference => reference::run(),
         Command::Coverage { crates, minimum } => coverage::run(&crates, minimum),
         Command::Fuzz { programs, seconds } => fuzz::run(&programs, seconds),
-        Command::Soak { packets } => soak::run(packets),
+        Command::Soak { parts, packets, inputs, histories } => {
+            soak::run(&parts, soak::Numbers { packets, inputs, histories })
+        }
         Command::Bench { subject } => bench::run(&subject),
     }
 }

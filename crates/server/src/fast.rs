@@ -30,6 +30,8 @@ pub(crate) use origins::{Origin, Origins};
 pub(crate) use question::{Question, SLACK};
 pub(crate) use soa::SoaRecord;
 
+use std::net::IpAddr;
+
 use crate::answer::UDP_SIZE;
 use crate::{Circumstances, Reply, Sight};
 
@@ -98,6 +100,20 @@ impl<'a, 'm> Prepared<'a, 'm> {
         let octets = index.packed(slot)?.octets_at(slot.place());
         let reach = if slot.is_steered() { STEERED_REACH } else { PLAIN_REACH };
         Some(octets.get(..reach).unwrap_or(octets))
+    }
+
+    /// What a choice by the client's place will read first; where several tables of places are in use, a guess.
+    #[inline]
+    pub(crate) fn first_place(&self, message: &[u8], client: IpAddr) -> Option<&'a [u8]> {
+        let table = self.located.zone.index()?.sources.likely_table()?;
+        Some(table.first_line(self.question.block(message, client)?))
+    }
+
+    /// What it will read next.
+    #[inline]
+    pub(crate) fn second_place(&self, message: &[u8], client: IpAddr) -> Option<&'a [u8]> {
+        let table = self.located.zone.index()?.sources.likely_table()?;
+        Some(table.second_line(self.question.block(message, client)?))
     }
 
     /// What the response is about if the name exists.

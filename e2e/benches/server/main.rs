@@ -50,7 +50,7 @@ fn bench(arguments: &Arguments) -> Result<()> {
         with_servers(arguments)?;
     }
     if arguments.million {
-        println!("{}", million::measure(arguments.rounds.div_ceil(2))?);
+        million::measure(arguments.rounds.div_ceil(2))?;
     }
     Ok(())
 }

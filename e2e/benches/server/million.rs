@@ -1,6 +1,7 @@
 //! A zone file of a million addresses: starts, memory, cost per query, and changes.
 
 mod changes;
+mod planner;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -67,8 +68,8 @@ fn binary() -> Result<PathBuf> {
     e2e::fingerpost().context("run `cargo xtask bench server`, or `cargo build --release -p fingerpost`")
 }
 
-/// Measures everything, and says what was seen.
-pub(crate) fn measure(rounds: usize) -> Result<String> {
+/// Measures everything, and prints what was seen as soon as it was: a part that fails takes no earlier one with it.
+pub(crate) fn measure(rounds: usize) -> Result<()> {
     let questions = Row::Static.questions_over(LARGE);
     let site = Site::new(LARGE)?;
     let mut starts = vec![
@@ -79,12 +80,11 @@ pub(crate) fn measure(rounds: usize) -> Result<String> {
     for start in peers::ALL {
         starts.push(timed("", &questions, || start(Work::Start(&text)))?);
     }
-    Ok(format!(
-        "{}\n{}\n{}",
-        report(&starts),
-        cost(&site, &questions, rounds)?,
-        changes::measure(&site, &text)?
-    ))
+    println!("{}", report(&starts));
+    println!("{}", cost(&site, &questions, rounds)?);
+    println!("{}", changes::measure(&site, &text)?);
+    println!("{}", planner::measure(&text)?);
+    Ok(())
 }
 
 /// Starts a server, waits for its first right answer, and looks at its memory.

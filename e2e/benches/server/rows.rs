@@ -174,7 +174,7 @@ impl Question {
 }
 
 /// A query for an address, without recursion, with EDNS.
-fn query(id: u64, label: &str, zone: &str, flags: u8, options: &[u8]) -> Vec<u8> {
+pub(crate) fn query(id: u64, label: &str, zone: &str, flags: u8, options: &[u8]) -> Vec<u8> {
     let [.., high, low] = id.to_be_bytes();
     let mut octets = vec![high, low, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1];
     for label in std::iter::once(label).chain(zone.split('.')) {

@@ -87,7 +87,6 @@ fn start(world: &World<e2e::Alone>) -> Result<Operator> {
 
 /// Lets the operator live again and again, each life ended at one request later than the last.
 fn lives(world: &World<e2e::Alone>, between: &Between) -> Result<usize> {
-    let mut kills = 0;
     for life in 0..LIVES {
         between.forget();
         let mut operator = Operator::spawn(world.place(&[&FLAGS[..], &["--leader-elect=false"]].concat())?)?;
@@ -109,9 +108,8 @@ fn lives(world: &World<e2e::Alone>, between: &Between) -> Result<usize> {
         between.watch(None);
         if !*killed.lock().unwrap_or_else(PoisonError::into_inner) {
             operator.process().kill()?;
-            return Ok(kills);
+            return Ok(life);
         }
-        kills += 1;
     }
     bail!("after {LIVES} lives there are still requests")
 }

@@ -48,10 +48,10 @@ fn every_kill_ends_in_the_same_state() -> Result<()> {
     let in_turn = scenario.kill_at_all_writes_in_turn()?;
     println!("{in_turn} kill points in turn after {:?}", begun.elapsed());
     let kills = scenario.kill_at_every(stride)?;
+    println!("{} kill points alone after {:?}", kills.points, begun.elapsed());
     println!(
-        "{} kill points alone after {:?}, of {} writes",
+        "counted: {in_turn} kills of the operator in turn and {} alone, at {} writes",
         kills.points,
-        begun.elapsed(),
         kills.writes.len()
     );
     assert!(in_turn >= 20 && kills.points >= 6, "{in_turn} {kills:?}");

@@ -4,10 +4,12 @@
 //! opcodes and classes, question types that are no record types, several questions, records
 //! beside OPT, EDNS versions and options that need thought.
 
+use std::net::IpAddr;
+
 use dns::Rtype;
 
 use super::hash::HashKey;
-use crate::answer::edns::Edns;
+use crate::answer::edns::{CLIENT_SUBNET, Edns};
 use crate::answer::options::OPT_LENGTH;
 
 pub(super) const HEADER: usize = 12;
@@ -24,6 +26,8 @@ const ONE_QUESTION: [u8; 6] = [0, 1, 0, 0, 0, 0];
 const CLASS_IN: [u8; 2] = [0, 1];
 const DO: u8 = 0x80;
 const CO: u8 = 0x40;
+/// The lower octet of the option's code.
+const SUBNET: u8 = CLIENT_SUBNET as u8;
 
 /// A query of the common form. It is read in place: a copy costs more than the reading.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +83,21 @@ impl Question {
         }
         // Who wants to know who we are asks for once.
         if edns.nsid { Err(NotCommon) } else { Ok(Some(edns)) }
+    }
+
+    /// The upper half of the IPv4 address that steering will likely look at: that of the network in the first
+    /// option (RFC 7871), else the client's own. Nothing but speed depends on it.
+    #[inline]
+    pub(super) fn block(&self, message: &[u8], client: IpAddr) -> Option<u16> {
+        let opt = self.opt.filter(|opt| opt.options_length > 0);
+        let options = opt.and_then(|opt| message.get(usize::from(opt.options_at)..));
+        match (options, client) {
+            (Some([0, SUBNET, 0, 6..=8, 0, 1, _, _, high, low, ..]), _) => {
+                Some(u16::from_be_bytes([*high, *low]))
+            }
+            (_, IpAddr::V4(address)) => Some((address.to_bits() >> 16) as u16),
+            (_, IpAddr::V6(_)) => None,
+        }
     }
 
     /// Where the question ends.

@@ -20,7 +20,7 @@ mod table;
 
 pub use database::{Database, DatabaseError};
 pub(super) use places::Places;
-pub(super) use table::Table;
+pub(crate) use table::Table;
 
 /// Where a client is, as far as it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -46,6 +46,12 @@ impl Sources {
         self.slots.get(number as usize)
     }
 
+    /// The table of places that a choice will likely look at.
+    #[inline]
+    pub(crate) fn likely_table(&self) -> Option<&Table> {
+        self.tables.first().map(|table| &**table)
+    }
+
     fn add_table(&mut self, table: Arc<Table>) -> u64 {
         let known = self.tables.iter().position(|known| Arc::ptr_eq(known, &table));
         let number = known.unwrap_or_else(|| {

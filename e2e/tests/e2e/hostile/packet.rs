@@ -15,6 +15,16 @@ pub(super) fn large() -> Vec<u8> {
     question(8, b"\x05large\x07example\x03org\x00", 16)
 }
 
+/// A question whose answer is several times as long and fits a datagram.
+pub(super) fn loud() -> Vec<u8> {
+    question(9, b"\x04loud\x07example\x03org\x00", 16)
+}
+
+/// A question for a name that is not there, each of these another.
+pub(super) fn missing(number: u16) -> Vec<u8> {
+    question(number, format!("\x05{number:05}\x07example\x03org\x00").as_bytes(), 1)
+}
+
 fn question(id: u16, name: &[u8], rtype: u16) -> Vec<u8> {
     let head = [&id.to_be_bytes()[..], &[0, 0, 0, 1, 0, 0, 0, 0, 0, 0]].concat();
     [&head[..], name, &rtype.to_be_bytes(), &[0, 1]].concat()

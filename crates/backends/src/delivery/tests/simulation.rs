@@ -374,12 +374,14 @@ fn run_all(reading: Reading, usual: &str) {
 pub(super) fn run_each(usual: &str, run: impl Fn(u64) + std::panic::RefUnwindSafe) {
     let given = std::env::var("FINGERPOST_SEEDS").unwrap_or_else(|_| usual.to_owned());
     let (from, to) = given.split_once("..").unwrap();
-    for seed in from.parse().unwrap()..to.parse().unwrap() {
+    let seeds: std::ops::Range<u64> = from.parse().unwrap()..to.parse().unwrap();
+    for seed in seeds.clone() {
         if let Err(error) = std::panic::catch_unwind(|| run(seed)) {
             eprintln!("seed {seed}");
             std::panic::resume_unwind(error);
         }
     }
+    println!("counted: {} histories, {reading:?} read", seeds.count());
 }
 
 #[test]

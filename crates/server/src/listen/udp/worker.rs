@@ -136,14 +136,17 @@ impl Worker {
         }
     }
 
-    /// The second step of the fast path for a whole batch: has the records fetched, and the buckets
-    /// of the rate limiter.
+    /// The second step of the fast path for a whole batch: has the records fetched, where clients are,
+    /// and the buckets of the rate limiter.
     #[inline]
     fn fetch_ahead(&self, queries: &Queries, prepared: &PreparedBatch<'_>) {
         for (at, one) in prepared.iter().enumerate() {
             let (Some(one), Some(client)) = (one, queries.client(at)) else { continue };
             if let Some(octets) = one.first_record() {
                 octets.chunks(CACHE_LINE).for_each(prefetch);
+            }
+            if let Some([first, .., last]) = one.second_place(queries.query(at).0, client.ip()) {
+                [first, last].into_iter().for_each(prefetch);
             }
             let bucket = self.limiter.place(client.ip(), ResponseKind::Answer, one.likely_subject());
             bucket.inspect(|bucket| prefetch(*bucket));
@@ -241,9 +244,13 @@ fn prepare<'a>(
 ) {
     for (at, question) in questions.iter_mut().enumerate() {
         let (buffer, length) = queries.query(at);
-        let origins = queries.client(at).and_then(|client| sights.of(client.ip()).fast());
+        let client = queries.client(at).map(|client| client.ip());
+        let origins = client.and_then(|client| sights.of(client).fast());
         let one = origins.and_then(|origins| Prepared::new(origins, buffer, length, question));
-        one.as_ref().and_then(Prepared::first_slot).inspect(|slot| prefetch(*slot));
+        if let (Some(one), Some(client)) = (&one, client) {
+            one.first_slot().inspect(|slot| prefetch(*slot));
+            one.first_place(buffer, client).inspect(|line| prefetch(*line));
+        }
         prepared.push(one);
     }
 }

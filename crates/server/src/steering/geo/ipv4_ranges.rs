@@ -1,25 +1,38 @@
 //! The value of every IPv4 address, in little memory: a query should find it in the processor's cache.
 //!
 //! Addresses fall into blocks by their upper half. For each block the index says how many ranges
-//! start before it, so of a range's start only the lower half is kept.
+//! start before it, so of a range's start only the lower half is kept, and its value beside it: a
+//! lookup reads one line of the index and one of the ranges. Where a block is of one range as a whole,
+//! how far the range reaches around it was worked out beforehand.
+
+use std::ops::Range;
 
 use super::steps::Steps;
 
 /// Merged ranges.
 #[derive(Debug)]
 pub(super) struct Ipv4Ranges {
-    /// For each block, and for the end, how many ranges start before it.
-    index: Packed,
-    starts: Box<[u16]>,
-    values: Packed,
+    index: Index,
+    ranges: Ranges,
+    /// For each block of one range the prefix of the largest network around it in that range, less one, in half
+    /// an octet.
+    prefixes: Box<[u8]>,
+    /// Whether one range is all there is.
+    alike: bool,
 }
 
-/// Numbers in no more octets than the largest needs.
+/// The lower half of each range's start, then its value, in no more octets than values need.
 #[derive(Debug)]
-enum Packed {
-    Octets(Box<[u8]>),
-    Short(Box<[u16]>),
-    Long(Box<[u32]>),
+enum Ranges {
+    Short(Box<[[u8; 3]]>),
+    Long(Box<[[u8; 4]]>),
+}
+
+/// How many ranges start before each block and before the end, in no more octets than the last needs.
+#[derive(Debug)]
+enum Index {
+    Short(Box<[[u8; 2]]>),
+    Long(Box<[[u8; 4]]>),
 }
 
 const BLOCK_BITS: u32 = 16;
@@ -28,87 +41,141 @@ const BLOCKS: u32 = 1 << BLOCK_BITS;
 impl Ipv4Ranges {
     /// Makes ranges from steps that begin at the first address and have a value everywhere.
     pub(super) fn new(steps: &Steps) -> Ipv4Ranges {
-        let starts: Vec<u32> = steps.iter().map(|(start, _)| start as u32).collect();
+        let steps: Vec<(u32, u16)> =
+            steps.iter().map(|(start, value)| (start as u32, value.unwrap_or_default())).collect();
         let before = |block: u32| match block {
-            BLOCKS => starts.len(),
-            block => starts.partition_point(|start| *start < block << BLOCK_BITS),
+            BLOCKS => steps.len(),
+            block => steps.partition_point(|(start, _)| *start < block << BLOCK_BITS),
         };
         let index: Vec<u32> = (0..=BLOCKS).map(|block| before(block) as u32).collect();
-        let values: Vec<u32> = steps.iter().map(|(_, value)| u32::from(value.unwrap_or_default())).collect();
-        let starts = starts.iter().map(|start| *start as u16).collect();
-        Ipv4Ranges { index: Packed::new(&index), starts, values: Packed::new(&values) }
+        let half = |block: u32| widest(&steps, block << BLOCK_BITS).clamp(1, BLOCK_BITS as u8) - 1;
+        let prefixes = (0..BLOCKS).step_by(2).map(|even| half(even) | half(even + 1) << 4).collect();
+        let alike = steps.len() == 1;
+        Ipv4Ranges { index: Index::new(&index), ranges: Ranges::new(&steps), prefixes, alike }
     }
 
     /// The value at an address, and the prefix of the largest network around it that has it alike.
+    #[inline]
     pub(super) fn find(&self, address: u32) -> (u16, u8) {
         let block = (address >> BLOCK_BITS) as usize;
-        let (first, next) = (self.index.get(block), self.index.get(block + 1));
-        let started = self.starts[first..next].partition_point(|start| *start <= address as u16);
-        // The first range starts with the first address, so there is one.
-        let at = (first + started).saturating_sub(1);
-        let full = |at: usize| (address & !0xffff) | u32::from(self.starts[at]);
-        // The network must not reach the last address before the range, nor the first after it.
-        let before = (started > 0 && at > 0).then(|| shared(address, full(at) - 1) + 1);
-        let after = (at + 1 < next).then(|| shared(address, full(at + 1)) + 1);
-        let least = before.max(after).unwrap_or(0);
-        (self.values.get(at) as u16, if least > 16 { least } else { self.widened(block, at, least) })
+        let within = self.index.get(block)..self.index.get(block + 1);
+        let (value, prefix) = match &self.ranges {
+            Ranges::Short(ranges) => find_in(ranges, within, address as u16),
+            Ranges::Long(ranges) => find_in(ranges, within, address as u16),
+        };
+        (value, prefix.unwrap_or_else(|| self.around(block)))
     }
 
-    /// The shortest prefix from `least` on whose blocks are all in the range, as this block is.
-    fn widened(&self, block: usize, at: usize, least: u8) -> u8 {
-        let mut prefix = 16;
-        while prefix > least && self.covers(block, at, prefix - 1) {
-            prefix -= 1;
+    /// The prefix of the largest network around a block of one range.
+    #[inline]
+    fn around(&self, block: usize) -> u8 {
+        let halves = self.prefixes[block / 2];
+        let half = if block.is_multiple_of(2) { halves & 0xf } else { halves >> 4 };
+        if self.alike { 0 } else { half + 1 }
+    }
+
+    /// What a lookup reads first, for whoever wants it to be at hand by then.
+    #[inline]
+    pub(super) fn first_line(&self, block: u16) -> &[u8] {
+        match &self.index {
+            Index::Short(numbers) => &numbers[usize::from(block)],
+            Index::Long(numbers) => &numbers[usize::from(block)],
         }
-        prefix
     }
 
-    /// Whether no other range starts in the network around a block, and this one not inside of it.
-    fn covers(&self, block: usize, at: usize, prefix: u8) -> bool {
-        let size = 1 << (16 - prefix);
-        let low = block & !(size - 1);
-        match self.index.get(low + size) - self.index.get(low) {
-            0 => true,
-            1 => self.index.get(low) == at && self.index.get(low + 1) == at + 1 && self.starts[at] == 0,
-            _ => false,
+    /// What a lookup reads next.
+    #[inline]
+    pub(super) fn second_line(&self, block: u16) -> &[u8] {
+        let (first, next) = (self.index.get(usize::from(block)), self.index.get(usize::from(block) + 1));
+        // Where none starts in the block, the one before goes on there.
+        let read = first.saturating_sub(1)..next;
+        match &self.ranges {
+            Ranges::Short(ranges) => ranges[read].as_flattened(),
+            Ranges::Long(ranges) => ranges[read].as_flattened(),
         }
     }
 
     /// How much memory a query may touch.
     #[cfg(test)]
     pub(super) fn octets(&self) -> usize {
-        self.index.octets() + self.starts.len() * 2 + self.values.octets()
+        let ranges = match &self.ranges {
+            Ranges::Short(ranges) => ranges.as_flattened().len(),
+            Ranges::Long(ranges) => ranges.as_flattened().len(),
+        };
+        self.index.octets() + ranges + self.prefixes.len()
     }
 }
 
-/// How many bits from the top two addresses share.
-fn shared(one: u32, other: u32) -> u8 {
-    (one ^ other).leading_zeros() as u8
+/// The value at the lower half of an address in its block, and the prefix of the largest network in the
+/// block that has it alike; none where that is the block, or more.
+#[inline]
+fn find_in<const N: usize>(ranges: &[[u8; N]], block: Range<usize>, low: u16) -> (u16, Option<u8>) {
+    let started = ranges[block.clone()].partition_point(|range| start(range) <= low);
+    // The first range starts with the first address, so there is one.
+    let at = (block.start + started).saturating_sub(1);
+    // The network must not reach the last address before the range, nor the first after it.
+    let before = if started > 0 { start(&ranges[at]).checked_sub(1) } else { None };
+    let after = (at + 1 < block.end).then(|| start(&ranges[at + 1]));
+    let shared = |other: u16| (low ^ other).leading_zeros() as u8;
+    let prefix = before.map(shared).max(after.map(shared)).map(|bits| bits + BLOCK_BITS as u8 + 1);
+    (value(&ranges[at]), prefix)
 }
 
-impl Packed {
-    fn new(numbers: &[u32]) -> Packed {
+#[inline]
+fn start<const N: usize>(range: &[u8; N]) -> u16 {
+    u16::from_le_bytes([range[0], range[1]])
+}
+
+#[inline]
+fn value<const N: usize>(range: &[u8; N]) -> u16 {
+    u16::from_le_bytes([range[2], range.get(3).copied().unwrap_or(0)])
+}
+
+/// The prefix of the largest network around an address in its range.
+fn widest(steps: &[(u32, u16)], address: u32) -> u8 {
+    let next = steps.partition_point(|(start, _)| *start <= address);
+    let first = next.checked_sub(1).map_or(0, |at| steps[at].0);
+    let shared = |other: u32| (address ^ other).leading_zeros() as u8;
+    let before = first.checked_sub(1).map(shared);
+    let after = steps.get(next).map(|(start, _)| shared(*start));
+    before.max(after).map_or(0, |bits| bits + 1)
+}
+
+impl Ranges {
+    fn new(steps: &[(u32, u16)]) -> Ranges {
+        let octets = |(start, value): &(u32, u16)| {
+            let ([low, high], [value, more]) = ((*start as u16).to_le_bytes(), value.to_le_bytes());
+            [low, high, value, more]
+        };
+        let long = steps.iter().map(octets);
+        match steps.iter().all(|(_, value)| *value < 0x100) {
+            true => Ranges::Short(long.map(|[low, high, value, _]| [low, high, value]).collect()),
+            false => Ranges::Long(long.collect()),
+        }
+    }
+}
+
+impl Index {
+    fn new(numbers: &[u32]) -> Index {
         match numbers.iter().max() {
-            Some(0x1_0000..) => Packed::Long(numbers.into()),
-            Some(0x100..) => Packed::Short(numbers.iter().map(|number| *number as u16).collect()),
-            _ => Packed::Octets(numbers.iter().map(|number| *number as u8).collect()),
+            Some(0x1_0000..) => Index::Long(numbers.iter().map(|number| number.to_le_bytes()).collect()),
+            _ => Index::Short(numbers.iter().map(|number| (*number as u16).to_le_bytes()).collect()),
         }
     }
 
+    #[inline]
     fn get(&self, at: usize) -> usize {
         match self {
-            Packed::Octets(numbers) => usize::from(numbers[at]),
-            Packed::Short(numbers) => usize::from(numbers[at]),
-            Packed::Long(numbers) => numbers[at] as usize,
+            Index::Short(numbers) => usize::from(u16::from_le_bytes(numbers[at])),
+            Index::Long(numbers) => u32::from_le_bytes(numbers[at]) as usize,
         }
     }
 
     #[cfg(test)]
     fn octets(&self) -> usize {
         match self {
-            Packed::Octets(numbers) => numbers.len(),
-            Packed::Short(numbers) => numbers.len() * 2,
-            Packed::Long(numbers) => numbers.len() * 4,
+            Index::Short(numbers) => numbers.as_flattened().len(),
+            Index::Long(numbers) => numbers.as_flattened().len(),
         }
     }
 }

@@ -14,7 +14,7 @@ use super::{Inner, Places, Whereabouts};
 
 /// The orders of one list of places for every address.
 #[derive(Debug)]
-pub(in crate::steering) struct Table {
+pub(crate) struct Table {
     ipv4: Ipv4Ranges,
     /// Where it has nothing the built-in table is asked.
     ipv6: Ipv6Ranges,
@@ -63,6 +63,18 @@ impl Table {
         let choices = self.places.count();
         let start = usize::from(order) * choices;
         (&self.orders[start..start + choices], bits)
+    }
+
+    /// What looking an IPv4 address of this block up reads first, for whoever wants it to be at hand by then.
+    #[inline]
+    pub(crate) fn first_line(&self, block: u16) -> &[u8] {
+        self.ipv4.first_line(block)
+    }
+
+    /// What it reads next.
+    #[inline]
+    pub(crate) fn second_line(&self, block: u16) -> &[u8] {
+        self.ipv4.second_line(block)
     }
 
     fn of_built_in(&self, address: IpAddr) -> u16 {
