@@ -6,4 +6,5 @@ mod explain;
 mod incremental;
 mod last_valid;
 mod limits;
+mod placement;
 mod world;

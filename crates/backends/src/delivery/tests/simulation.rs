@@ -368,10 +368,10 @@ fn run(seed: u64, reading: Reading) {
 
 /// `FINGERPOST_SEEDS=from..to` runs other histories than the usual.
 fn run_all(reading: Reading, usual: &str) {
-    run_each(usual, |seed| run(seed, reading));
+    run_each(usual, &format!("{reading:?} read"), |seed| run(seed, reading));
 }
 
-pub(super) fn run_each(usual: &str, run: impl Fn(u64) + std::panic::RefUnwindSafe) {
+pub(super) fn run_each(usual: &str, kind: &str, run: impl Fn(u64) + std::panic::RefUnwindSafe) {
     let given = std::env::var("FINGERPOST_SEEDS").unwrap_or_else(|_| usual.to_owned());
     let (from, to) = given.split_once("..").unwrap();
     let seeds: std::ops::Range<u64> = from.parse().unwrap()..to.parse().unwrap();
@@ -381,7 +381,7 @@ pub(super) fn run_each(usual: &str, run: impl Fn(u64) + std::panic::RefUnwindSaf
             std::panic::resume_unwind(error);
         }
     }
-    println!("counted: {} histories, {reading:?} read", seeds.count());
+    println!("counted: {} histories, {kind}", seeds.count());
 }
 
 #[test]
