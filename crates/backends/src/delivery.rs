@@ -159,10 +159,12 @@ pub struct HeldDeletes {
 pub enum SetResult {
     /// It was read and is what is wanted; told when it became so or was written.
     Stands {
-        /// As it was read.
+        /// As it was read; of a set that owners share, our part.
         set: RecordSet,
         /// What was done for it.
         written: Option<Written>,
+        /// Whether other owners may have records beside these.
+        is_shared: bool,
     },
     /// Nothing of ours stands there, and nothing is wanted.
     Absent {

@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use e2e::{Cluster, Folder, OPERATOR_NAMESPACE, Operator, Options, PowerDns, Start, Up, dig, wait_for_within};
+use e2e::{
+    Cluster, Folder, OPERATOR_NAMESPACE, Operator, Options, PowerDns, Start, Up, dig, wait_for_within,
+};
 use serde_json::{Value, json};
 
 use crate::records::{FLAGS, class, record, record_path};

@@ -57,7 +57,8 @@ pub(crate) enum DnsRecordState {
 }
 
 pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &DNSRecordSpec) -> Output {
-    let says_yes = |annotation: &str| object.meta.annotations.get(annotation).is_some_and(|text| text == "true");
+    let says_yes =
+        |annotation: &str| object.meta.annotations.get(annotation).is_some_and(|text| text == "true");
     let mut outcome = DnsRecordOutcome {
         state: DnsRecordState::Claimed,
         fqdn: spec.name().ok(),

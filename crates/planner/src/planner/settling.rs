@@ -101,8 +101,9 @@ impl Planner {
     fn settle_others(&mut self, id: Id, work: &mut Work) {
         let claims = self.evaluated(id).map(|one| &one.output.claims[..]).unwrap_or_default();
         let is_steered = claims.iter().any(|claim| claim.steering.is_some());
+        let has_terms = !claims.is_empty() && self.terms(id) != (false, None);
         let was_steered = || self.delivering.duties.contains_key(&id) || self.has_usable(id);
-        if is_steered || was_steered() {
+        if is_steered || has_terms || was_steered() {
             let duties = self.settle_steered(id);
             self.move_duties(id, duties, work);
         }

@@ -187,7 +187,7 @@ impl Zone {
         let held = self.held.get(&SetKey { name: name.clone(), rtype });
         if let (Wrote::Put(written, _), Some(Held::Content(entry))) = (wrote, held) {
             let set = entry.set.clone();
-            self.tell(name, rtype, SetResult::Stands { set, written: Some(written) });
+            self.tell(name, rtype, SetResult::Stands { set, written: Some(written), is_shared: false });
         }
     }
 
@@ -343,7 +343,11 @@ impl Zone {
             };
             match (wrote, read) {
                 (Wrote::Put(written, hash), Some(set)) if content_hash(&set) == hash => {
-                    self.confirm(name, rtype, SetResult::Stands { set, written: Some(written) });
+                    self.confirm(
+                        name,
+                        rtype,
+                        SetResult::Stands { set, written: Some(written), is_shared: false },
+                    );
                 }
                 (Wrote::Deleted, None) => {
                     if let Some(active) = self.active.get_mut(name) {

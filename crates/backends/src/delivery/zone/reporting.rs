@@ -53,7 +53,7 @@ impl Zone {
     fn tell_standing(&mut self, key: &SetKey) {
         if let Some(Held::Content(entry)) = self.held.get(key) {
             let set = entry.set.clone();
-            self.tell(&key.name, key.rtype, SetResult::Stands { set, written: None });
+            self.tell(&key.name, key.rtype, SetResult::Stands { set, written: None, is_shared: false });
         }
     }
 
@@ -94,11 +94,15 @@ impl Zone {
 
     /// Tells a result to everybody who wants the set.
     pub(super) fn tell(&mut self, name: &Name, rtype: Rtype, result: SetResult) {
+        let is_shared = self.marks.terms(name).is_some_and(|terms| terms.shares.contains_key(&rtype));
         for zone in name.suffix_keys() {
             let wanted = self.origins.get_mut(zone).and_then(|origin| origin.nodes.get_mut(name));
             let sets = wanted.map(|wanted| &mut wanted.sets);
             for set in sets.into_iter().flatten().filter(|set| set.entry.set.rtype == rtype) {
-                let result = result.clone().about(&set.entry.set);
+                let result = match is_shared {
+                    true => result.clone().about(&set.entry.set),
+                    false => result.clone(),
+                };
                 if set.is_news(&result) {
                     let key = SetKey { name: name.clone(), rtype };
                     let zone = Name::from_key(zone);
@@ -169,8 +173,8 @@ impl SetResult {
     /// The same about what one of several owners wanted: that its records stand among those of others.
     fn about(self, wanted: &RecordSet) -> SetResult {
         match self {
-            SetResult::Stands { written, .. } if wanted.rtype != Rtype::SOA => {
-                SetResult::Stands { set: wanted.clone(), written }
+            SetResult::Stands { written, .. } => {
+                SetResult::Stands { set: wanted.clone(), written, is_shared: true }
             }
             result => result,
         }
