@@ -169,9 +169,16 @@ impl Marks {
         self.alive.get(owner)
     }
 
+    /// What stands in the place of an owner's liveness.
+    pub(super) fn standing_liveness(&self, owner: &str, place: &Name) -> Option<RecordSet> {
+        let own = self.alive.get(owner).map(|(_, set)| set.clone());
+        own.or_else(|| self.broken.get(place).cloned())
+    }
+
     /// Takes over what stands in the place of our liveness.
-    pub(super) fn set_liveness(&mut self, set: Option<RecordSet>, zone: &Name, owner: &str) {
+    pub(super) fn set_liveness(&mut self, place: &Name, set: Option<RecordSet>, zone: &Name, owner: &str) {
         self.alive.remove(owner);
+        self.broken.remove(place);
         if let Some(set) = set {
             self.note(&set, zone, owner);
         }

@@ -19,14 +19,15 @@ impl Zone {
         }
         let stands = self.marks.liveness(&self.owner).is_some();
         match self.contested.is_empty() {
-            true => stands.then_some(Moment::ZERO),
-            false => Some(self.pulses.due()),
+            true => stands.then_some(self.pulses.held()),
+            false => Some(self.pulses.due().max(self.pulses.held())),
         }
     }
 
     /// Whether our counter is to be moved or taken away before anything else is written.
     pub(super) fn is_pulse_due(&self, at: At<'_>) -> bool {
-        self.pulse_due().is_some_and(|due| due <= at.now)
+        let is_kept = !self.contested.is_empty() && self.pulse_due().is_some();
+        self.pulse_due().is_some_and(|due| due <= at.now) || (is_kept && self.pulses.due() <= at.now)
     }
 
     /// The request that moves our counter, or takes it away where nobody needs it.
@@ -36,7 +37,7 @@ impl Zone {
         let counter = standing.map_or(0, |(liveness, _)| liveness.counter).wrapping_add(1);
         let next = Liveness { owner: self.owner.clone(), generation, counter };
         let after = (!self.contested.is_empty()).then(|| next.to_set(&self.name)).flatten();
-        let before = standing.map(|(_, set)| Entry::from(set.clone()));
+        let before = self.marks.standing_liveness(&self.owner, &key.name).map(Entry::from);
         let change = SetChange { key, before, after: after.map(Entry::from) };
         let batch = Batch { zone: self.name.clone(), changes: vec![change], guards: Vec::new(), generation };
         Some(Job::Write(Arc::new(Writing { what: What::Liveness, batch, names: vec![self.name.clone()] })))
@@ -57,10 +58,13 @@ impl Zone {
             Ok(()) => {
                 let set = change.after.as_ref().map(|entry| entry.set.clone());
                 self.beats(set.is_some());
-                self.marks.set_liveness(set, &self.name, &self.owner);
+                self.marks.set_liveness(&change.key.name, set, &self.name, &self.owner);
                 None
             }
-            Err(failure) => Some(failure).filter(|failure| *failure != Failure::Changed),
+            Err(failure) => {
+                self.pulses.hold(at.now);
+                Some(failure).filter(|failure| *failure != Failure::Changed)
+            }
         }
     }
 

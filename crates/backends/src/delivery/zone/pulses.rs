@@ -14,11 +14,16 @@ pub(super) const RENEWAL: Duration = Duration::from_secs(30);
 /// So long a counter stands still before its owner is taken to be gone.
 const EXPIRY: Duration = Duration::from_secs(90);
 
+/// How long to wait after a failure to move it.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// Who lives.
 #[derive(Debug, Default)]
 pub(super) struct Pulses {
     /// When we last moved our counter, or rather set out to.
     renewed: Option<Moment>,
+    /// Until when that is not tried again, after a failure.
+    held: Moment,
     seen: BTreeMap<String, Seen>,
 }
 
@@ -61,6 +66,16 @@ impl Pulses {
     /// When our counter is to be moved next.
     pub(super) fn due(&self) -> Moment {
         self.renewed.map_or(Moment::ZERO, |renewed| renewed + RENEWAL)
+    }
+
+    /// Until when our counter is left alone, after a failure to move it.
+    pub(super) fn held(&self) -> Moment {
+        self.held
+    }
+
+    /// Our counter could not be moved.
+    pub(super) fn hold(&mut self, now: Moment) {
+        self.held = now + PAUSE;
     }
 
     /// Our counter was moved, by a request that was sent then.

@@ -142,6 +142,9 @@ impl Zone {
 
     /// Moves our counter; where we may not, that is looked at again later, as with everything else.
     fn next_pulse(&mut self, at: At<'_>, generation: u64, may_write: &dyn Fn() -> bool) -> Option<Job> {
+        if self.pulses.held() > at.now {
+            return self.next_reading();
+        }
         if !may_write() {
             self.turn.fenced_until = at.now + FENCED;
             return self.next_reading();

@@ -97,6 +97,7 @@ impl Zone {
         let mut terms = situation.dealings.terms.clone();
         situation.excess.iter().for_each(|rtype| terms.forget(*rtype));
         self.add_stripped(name, &situation.dealings.buried, writing);
+        self.add_guards_of_others(name, writing);
         if !situation.excess.is_empty() {
             self.add_mark_of(name, types, terms, writing);
         }
