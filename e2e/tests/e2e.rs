@@ -104,6 +104,8 @@ mod replicas;
 mod rfc2136;
 #[path = "e2e/servers.rs"]
 mod servers;
+#[path = "e2e/shared_names.rs"]
+mod shared_names;
 #[path = "e2e/steering.rs"]
 mod steering;
 #[path = "e2e/steering_signed.rs"]

@@ -13,6 +13,8 @@
 //! - a mark stands before the set that it marks, and goes after it;
 //! - what was written is read back before it is reported and before anything is deleted;
 //! - nothing is deleted before the whole plan was told, nor a large share of a zone without consent;
+//! - what owners share is what their marks add up to, and what one of them has alone passes to another only
+//!   from one that is gone or gives it;
 //! - a failure delays the record, zone or provider that it is about, and never for good.
 
 mod agenda;
@@ -65,6 +67,10 @@ pub struct Node {
     pub sets: Vec<Entry>,
     /// Types of which whatever stands there of ours stays for now.
     pub kept: Vec<Rtype>,
+    /// Types of which other owners may add records to ours, where the provider has marks.
+    pub shared: Vec<Rtype>,
+    /// The owner that is to take over what is ours alone, as soon as it waits for it.
+    pub heir: Option<String>,
 }
 
 /// What may stand at a provider because of us.
@@ -153,10 +159,12 @@ pub struct HeldDeletes {
 pub enum SetResult {
     /// It was read and is what is wanted; told when it became so or was written.
     Stands {
-        /// As it was read.
+        /// As it was read; of a set that owners share, our part.
         set: RecordSet,
         /// What was done for it.
         written: Option<Written>,
+        /// Whether other owners may have records beside these.
+        is_shared: bool,
     },
     /// Nothing of ours stands there, and nothing is wanted.
     Absent {

@@ -5,13 +5,20 @@
 //! ```text
 //! <owner code>.<hash of the name>._fingerpost.<zone>  TXT
 //!     "v=fingerpost1 owner=… generation=… name=… types=A,AAAA"
+//!     "… types=A targets=A/30/192.0.2.1"      a set that several owners add up to
+//!     "… types= wants=A"                      another has the set, and this one waits for it
+//!     "… types=A heir=…" "… types=A from=…"   the set passes to another owner, or comes from one
+//! <owner code>._alive._fingerpost.<zone>  TXT
+//!     "v=fingerpost1 owner=… generation=… counter=…"
 //! ```
 //!
 //! It never stands below the name that it marks, where a delegation, a DNAME or a wildcard would hide
-//! it, and it says nothing about the data, so that changed data leaves it alone. What does not read
-//! back as exactly what we would have written there is no mark.
+//! it, and it says nothing about data that is its owner's alone, so that changed data leaves it alone. What
+//! does not read back as exactly what we would have written there is no mark.
 
 pub mod external_dns;
+mod liveness;
+mod terms;
 mod text;
 
 use std::collections::BTreeSet;
@@ -20,6 +27,8 @@ use dns::{Name, Rdata, RecordSet, Rtype};
 use ring::digest;
 
 use crate::SetKey;
+pub use liveness::{Liveness, liveness_key};
+pub use terms::{Share, Terms};
 
 /// How long a resolver may keep a mark; nobody asks for them but us.
 const TTL: u32 = 300;
@@ -36,9 +45,29 @@ pub struct Mark {
     pub name: Name,
     /// The types at that name which are the owner's.
     pub types: BTreeSet<Rtype>,
+    /// What it says to the other owners.
+    pub terms: Terms,
 }
 
 impl Mark {
+    /// The mark of what is an owner's alone.
+    pub fn new(owner: String, generation: u64, name: Name, types: BTreeSet<Rtype>) -> Mark {
+        Mark { owner, generation, name, types, terms: Terms::default() }
+    }
+
+    /// The mark without a word about a type; `None` where nothing is left of it.
+    pub fn without(&self, rtype: Rtype) -> Option<Mark> {
+        let mut mark = self.clone();
+        mark.types.remove(&rtype);
+        mark.terms.forget(rtype);
+        (!mark.is_empty()).then_some(mark)
+    }
+
+    /// Whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        self.types.is_empty() && self.terms.wants.is_empty()
+    }
+
     /// The mark as a record set; `None` where the zone's name leaves no room for it.
     pub fn to_set(&self, zone: &Name) -> Option<RecordSet> {
         let name = mark_name(&self.owner, &self.name, zone)?;

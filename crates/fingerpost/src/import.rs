@@ -142,12 +142,12 @@ pub fn marks(
         let key = mark_key(owner, name, zone).ok_or_else(no_room)?;
         let before = entries.iter().find(|entry| SetKey::of(&entry.set) == key).cloned();
         let standing = before.as_ref().and_then(|entry| Mark::read(&entry.set, zone));
-        let held = standing.map(|mark| mark.types).unwrap_or_default();
+        let (held, terms) = standing.map(|mark| (mark.types, mark.terms)).unwrap_or_default();
         if types.is_subset(&held) {
             continue;
         }
         types.extend(held);
-        let mark = Mark { owner: owner.to_owned(), generation, name: name.clone(), types };
+        let mark = Mark { terms, ..Mark::new(owner.to_owned(), generation, name.clone(), types) };
         let set = mark.to_set(zone).ok_or_else(no_room)?;
         changes.push(SetChange { key, before, after: Some(set.into()) });
     }

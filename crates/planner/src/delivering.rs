@@ -14,6 +14,7 @@ use crate::delivery::{ClassHealth, Delivered, Deliveries, DeliveryResult, Wanted
 use crate::facts::{Index, ObjectKey};
 use crate::input::{ClusterId, ObjectRef};
 use crate::lowering::Abilities;
+use crate::marks::{HAND_OVER_TO, SHARED};
 use crate::memory::{Identity, Memory, Placed};
 use crate::output::Outcome;
 use crate::place::{Place, Scope};
@@ -185,12 +186,29 @@ impl Planner {
         let record = owner.and_then(|id| Some((id, self.record_outcome(id)?)));
         let Some((id, outcome)) = record else {
             let set = self.lowered(owner, class, set.named(name)).0;
-            return WantedSet { rtype: set.rtype, set: Some(set), ..keep(Rtype::A, None) };
+            let (shared, hand_over_to) = owner.map(|id| self.terms(id)).unwrap_or_default();
+            return WantedSet {
+                rtype: set.rtype,
+                set: Some(set),
+                shared,
+                hand_over_to,
+                ..keep(Rtype::A, None)
+            };
         };
         let domain = outcome.identity.as_ref().map(|identity| identity.domain.clone());
         let records = (!self.is_withheld(id, outcome)).then(|| set.named(name));
         let (properties, adopts) = (outcome.properties.clone(), outcome.adopts);
-        WantedSet { rtype: set.rtype, set: records, domain, properties, adopts }
+        let (shared, hand_over_to) = (outcome.shared, outcome.hand_over_to.clone());
+        WantedSet { rtype: set.rtype, set: records, domain, properties, adopts, shared, hand_over_to }
+    }
+
+    /// What a Placement says to the other owners at a provider: whether they may add to its sets, and who is
+    /// to take them over.
+    pub(crate) fn terms(&self, id: Id) -> (bool, Option<Box<str>>) {
+        let entry = self.snapshot.entry(id).filter(|entry| entry.key.reference.kind == Kind::Placement);
+        let Some(object) = entry.and_then(|entry| entry.object.as_ref()) else { return (false, None) };
+        let annotation = |name: &str| object.meta.annotations.get(name).map(String::as_str);
+        (annotation(SHARED) == Some("true"), annotation(HAND_OVER_TO).map(Box::from))
     }
 
     /// Name servers that nobody named: a new zone gets them, but they replace none at a provider.
@@ -275,7 +293,8 @@ impl Planner {
 }
 
 fn keep(rtype: Rtype, domain: Option<Name>) -> WantedSet {
-    WantedSet { rtype, set: None, domain, properties: BTreeMap::new(), adopts: false }
+    let (properties, adopts, shared, hand_over_to) = (BTreeMap::new(), false, false, None);
+    WantedSet { rtype, set: None, domain, properties, adopts, shared, hand_over_to }
 }
 
 impl Set {

@@ -130,6 +130,10 @@ pub struct WantedSet {
     pub properties: BTreeMap<String, String>,
     /// Whether it takes over what stands there and is nobody's.
     pub adopts: bool,
+    /// Whether other owners at the provider may add records to it.
+    pub shared: bool,
+    /// The owner at the provider that is to take it over.
+    pub hand_over_to: Option<Box<str>>,
 }
 
 /// A hash of a record set that is the same in every process and version.

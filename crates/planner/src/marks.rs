@@ -23,6 +23,10 @@ pub const FINALIZER: &str = "dns.homelab.mortenolsen.pro/finalizer";
 pub const ORPHAN: &str = "fingerpost.dev/orphan";
 /// The annotation by which a DNSRecord takes over what stands under its name and is nobody's.
 pub const ADOPT: &str = "fingerpost.dev/adopt";
+/// The annotation by which an object's records add up with those of other owners at a shared provider.
+pub const SHARED: &str = "fingerpost.dev/shared";
+/// The annotation that names the owner that is to take over an object's records at a shared provider.
+pub const HAND_OVER_TO: &str = "fingerpost.dev/hand-over-to";
 /// The annotation of a DNSClass that consents to the deletions with the hash that it holds.
 pub const ALLOW_MASS_DELETE: &str = "fingerpost.dev/allow-mass-delete";
 /// What the annotations begin with that hand a setting on to the provider.

@@ -95,6 +95,9 @@ impl Planner {
         let Some(steering) = set.steering.clone() else { return (set, Manner::Plain) };
         let probes = |probe| self.probing.spec(probe);
         let abilities = self.delivering.abilities.get(class).unwrap_or(&Abilities::None);
+        // Owners add up to plain records only, so one who shares gives those that it would answer with.
+        let is_shared = owner.is_some_and(|id| self.terms(id).0);
+        let abilities = if is_shared { &Abilities::None } else { abilities };
         if expresses(&steering, &probes, abilities) {
             return (set, Manner::Native);
         }
@@ -166,10 +169,12 @@ impl Planner {
         if let Some(key) = self.snapshot.entry(id).map(|entry| entry.key.clone()) {
             self.keep_usable(key, usable);
         }
-        let duties = steered.iter().filter_map(|claim| {
+        let terms = self.terms(id);
+        let with_terms = claims.iter().filter(|claim| claim.steering.is_some() || terms != (false, None));
+        let duties = with_terms.filter_map(|claim| {
             let class = claim.scope.class().filter(|class| self.delivering.classes.contains_key(*class))?;
             let lowered = self.lowered(Some(id), class, claim.set());
-            Some((claim.zone.clone(), claim.name.clone(), hash(&lowered)))
+            Some((claim.zone.clone(), claim.name.clone(), hash(&lowered, &terms)))
         });
         let duties: Vec<(Name, Name, u64)> = duties.collect();
         duties.into_iter().map(|(zone, name, hash)| (self.zone_number(&zone), name, hash)).collect()
@@ -184,9 +189,9 @@ impl Planner {
     }
 }
 
-fn hash((set, manner): &(RecordSet, Manner)) -> u64 {
+fn hash((set, manner): &(RecordSet, Manner), terms: &(bool, Option<Box<str>>)) -> u64 {
     let mut hasher = FxHasher::default();
-    (set_hash(set), set.rtype, manner).hash(&mut hasher);
+    (set_hash(set), set.rtype, manner, terms).hash(&mut hasher);
     hasher.finish()
 }
 

@@ -29,7 +29,14 @@ pub(crate) fn nodes(numbers: std::ops::Range<usize>, address: [u8; 4]) -> Result
 fn node(number: usize, address: [u8; 4]) -> Result<Node> {
     let name: Name = format!("host-{number}.{ZONE}").parse()?;
     let set = RecordSet::new(name.clone(), Rtype::A, 300, vec![Rdata::a(address.into())]);
-    Ok(Node { zone: ZONE.parse()?, name, sets: vec![Entry::from(set)], kept: Vec::new() })
+    Ok(Node {
+        zone: ZONE.parse()?,
+        name,
+        sets: vec![Entry::from(set)],
+        kept: Vec::new(),
+        shared: Vec::new(),
+        heir: None,
+    })
 }
 
 /// The one in the middle.

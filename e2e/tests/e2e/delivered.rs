@@ -41,7 +41,14 @@ fn set(owner: &str, rtype: &str, data: &[&str]) -> RecordSet {
 
 fn node(set: &RecordSet, is_wanted: bool) -> Node {
     let sets = if is_wanted { vec![Entry::from(set.clone())] } else { Vec::new() };
-    Node { zone: name("example.org"), name: set.name.clone(), sets, kept: Vec::new() }
+    Node {
+        zone: name("example.org"),
+        name: set.name.clone(),
+        sets,
+        kept: Vec::new(),
+        shared: Vec::new(),
+        heir: None,
+    }
 }
 
 fn new_zone() -> NewZone {

@@ -54,7 +54,7 @@ fn node(number: usize, address: Option<&str>) -> Node {
     let set =
         |address: &str| RecordSet::new(owner.clone(), Rtype::A, 60, vec![Rdata::a(address.parse().unwrap())]);
     let sets = address.map(|address| Entry::from(set(address))).into_iter().collect();
-    Node { zone: name(ZONE), name: owner.clone(), sets, kept: Vec::new() }
+    Node { zone: name(ZONE), name: owner.clone(), sets, kept: Vec::new(), shared: Vec::new(), heir: None }
 }
 
 fn webhook(server: &ProviderServer) -> Result<Webhook> {

@@ -29,6 +29,8 @@ pub(super) struct Origin {
 pub(super) struct Wanted {
     pub(super) sets: Vec<WantedSet>,
     pub(super) kept: Vec<Rtype>,
+    pub(super) shared: Vec<Rtype>,
+    pub(super) heir: Option<String>,
 }
 
 /// A wanted set, and what was last told about it.
@@ -53,7 +55,7 @@ impl Origin {
     pub(super) fn put(&mut self, node: Node) {
         let mut old = self.nodes.remove(&node.name).unwrap_or_default();
         let sets = node.sets.into_iter().map(|entry| old.renew(entry)).collect();
-        let new = Wanted { sets, kept: node.kept };
+        let new = Wanted { sets, kept: node.kept, shared: node.shared, heir: node.heir };
         for rtype in new.types() {
             self.leaving.remove(&SetKey { name: node.name.clone(), rtype });
         }
@@ -139,7 +141,8 @@ impl Wanted {
 
     /// Whether a node says nothing new.
     pub(super) fn is(&self, node: &Node) -> bool {
-        self.kept == node.kept && self.sets.iter().map(|set| &set.entry).eq(&node.sets)
+        let same_terms = self.shared == node.shared && self.heir == node.heir;
+        same_terms && self.kept == node.kept && self.sets.iter().map(|set| &set.entry).eq(&node.sets)
     }
 
     /// The set of a type.

@@ -57,6 +57,8 @@ pub(super) struct Writing {
 pub(super) enum What {
     Marks,
     Sets,
+    /// That we live.
+    Liveness,
 }
 
 /// How it went.

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod fake;
+mod owners;
 mod promises;
 mod running;
 mod simulation;

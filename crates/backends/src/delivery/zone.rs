@@ -11,10 +11,14 @@
 //! anything is deleted. At most one request of a zone is under way at a time; `ahead` uses that time.
 
 mod ahead;
+mod footing;
 mod guard;
 mod held;
+mod pulse;
+mod pulses;
 mod reading;
 mod reporting;
+mod sharing;
 mod situation;
 mod turn;
 mod writing;
@@ -26,7 +30,7 @@ use dns::{Name, Rtype};
 
 use super::backoff::{Backoff, Moment};
 use super::origin::{Origin, Wanted};
-use super::task::{Job, Outcome};
+use super::task::{Job, Outcome, What};
 use super::{Known, Node, Report, Settings, Trouble, Written};
 use crate::{Entry, Failure, NewZone, Reading, SetKey, marks};
 use guard::Guard;
@@ -68,6 +72,8 @@ pub(super) struct Zone {
     owner: String,
     /// Where marks stand.
     corner: Option<Name>,
+    /// Whether the zone's name leaves room for marks.
+    has_room: bool,
     held: BTreeMap<SetKey, Held>,
     marks: Marks,
     /// Sets that become ours as soon as they are wanted.
@@ -81,6 +87,11 @@ pub(super) struct Zone {
     restoring: Vec<Entry>,
     turn: turn::Turn,
     ahead: ahead::Ahead,
+    pulses: pulses::Pulses,
+    /// When the request was sent that moves our counter.
+    pulse_sent: Option<Moment>,
+    /// Names that other owners have to do with, or may.
+    contested: BTreeSet<Name>,
     /// How many changes a batch may have; fewer after a failure.
     limit: usize,
     /// How many names are read together; fewer after a failure.
@@ -93,6 +104,8 @@ struct Active {
     stage: Option<Stage>,
     /// What stands there has to be read before anything else.
     look: bool,
+    /// Our mark names something since just now, and nothing was written for it yet.
+    is_new: bool,
     /// What was written and not read back yet.
     unread: BTreeMap<Rtype, Wrote>,
     /// What was deleted and read back as gone.
@@ -120,6 +133,7 @@ impl Zone {
     pub(super) fn new(name: Name, at: At<'_>) -> Zone {
         Zone {
             corner: marks::corner(&name),
+            has_room: marks::mark_name("", &name, &name).is_some(),
             name,
             origins: BTreeMap::new(),
             reports: Vec::new(),
@@ -137,6 +151,9 @@ impl Zone {
             restoring: Vec::new(),
             turn: turn::Turn::new(at),
             ahead: ahead::Ahead::default(),
+            pulses: pulses::Pulses::default(),
+            pulse_sent: None,
+            contested: BTreeSet::new(),
             limit: at.class.batch_size.max(1),
             read_limit: reading::MANY,
         }
@@ -270,6 +287,9 @@ impl Zone {
             (Job::Revision(purpose), Outcome::Revision(revision)) => {
                 self.revision_was_read(*purpose, revision, at)
             }
+            (Job::Write(writing), Outcome::Written(results)) if writing.what == What::Liveness => {
+                self.pulse_was_written(writing, results, at)
+            }
             (Job::Write(writing), Outcome::Written(results)) => self.was_answered(writing, results, at),
             (Job::Settle, Outcome::Settled(result)) => {
                 self.turn.settled(&result);
@@ -299,6 +319,7 @@ impl Zone {
         if at.class.reading == Reading::Sets {
             self.claim_wanted(name);
         }
+        self.note_contested(name);
         let situation = self.situation(name, at);
         self.tell_situation(name, &situation, at);
         let mut stage = self.stage(name, &situation, at);

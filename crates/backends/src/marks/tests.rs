@@ -15,7 +15,7 @@ fn txt(owner: &str, text: &str) -> RecordSet {
 
 fn mark() -> Mark {
     let types = BTreeSet::from([Rtype::A, Rtype::TXT]);
-    Mark { owner: "prod weu".to_owned(), generation: 7, name: name("www.example.org"), types }
+    Mark::new("prod weu".to_owned(), 7, name("www.example.org"), types)
 }
 
 #[test]
@@ -27,6 +27,66 @@ fn a_mark_stands_in_the_corner_of_its_zone_and_reads_like_this() {
     let text = text_of(&set.data[0]).unwrap();
     assert_eq!(text, "v=fingerpost1 owner=prod%20weu generation=7 name=www.example.org. types=A,TXT");
     assert_eq!(Mark::read(&set, &zone), Some(mark()));
+}
+
+#[rstest]
+#[case::shared(
+    "v=fingerpost1 owner=weu generation=7 name=www.example.org. types=A,AAAA \
+     targets=A/30/192.0.2.1/192.0.2.2,AAAA/60/2001%3Adb8%3A%3A1"
+)]
+#[case::leaving("v=fingerpost1 owner=weu generation=7 name=www.example.org. types=A targets=A/30")]
+#[case::waiting("v=fingerpost1 owner=weu generation=7 name=www.example.org. types= wants=A,TXT")]
+#[case::handing_over("v=fingerpost1 owner=weu generation=7 name=www.example.org. types=A heir=neu%2Fedge")]
+#[case::taking_over("v=fingerpost1 owner=weu generation=7 name=www.example.org. types=A from=neu")]
+#[case::all(
+    "v=fingerpost1 owner=weu generation=7 name=www.example.org. types=A,MX \
+     targets=MX/30/10%20mail.example.org. wants=TXT heir=neu from=frc"
+)]
+fn marks_tell_other_owners_what_they_add_want_and_give(#[case] text: &str) {
+    let zone = name("example.org");
+    let place = mark_name("weu", &name("www.example.org"), &zone).unwrap();
+    let set = RecordSet::new(place, Rtype::TXT, 300, vec![Rdata::txt(text)]);
+    let mark = Mark::read(&set, &zone).unwrap();
+    assert!(!mark.terms.is_empty());
+    assert_eq!(mark.to_set(&zone).unwrap(), set);
+}
+
+#[rstest]
+#[case::order("types= heir=neu wants=A")]
+#[case::twice("types=A targets=A/30/192.0.2.1,A/30/192.0.2.2")]
+#[case::no_ttl("types=A targets=A")]
+#[case::bad_data("types=A targets=A/30/192.0.2")]
+#[case::another_spelling("types=A targets=A/030/192.0.2.1")]
+#[case::no_types("types=A wants=")]
+#[case::only_an_heir("types= heir=neu")]
+fn promise_13_corrupt_terms_read_as_no_mark(#[case] rest: &str) {
+    let zone = name("example.org");
+    let place = mark_name("weu", &name("www.example.org"), &zone).unwrap();
+    let text = format!("v=fingerpost1 owner=weu generation=7 name=www.example.org. {rest}");
+    let set = RecordSet::new(place, Rtype::TXT, 300, vec![Rdata::txt(&text)]);
+    assert_eq!(Mark::read(&set, &zone), None);
+}
+
+#[test]
+fn liveness_stands_in_the_corner_and_reads_back_and_is_no_mark() {
+    let zone = name("example.org");
+    let liveness = Liveness { owner: "prod weu".to_owned(), generation: 7, counter: 41 };
+    let set = liveness.to_set(&zone).unwrap();
+    assert!(set.name.is_below(&corner(&zone).unwrap()), "{}", set.name);
+    assert_eq!(text_of(&set.data[0]).unwrap(), "v=fingerpost1 owner=prod%20weu generation=7 counter=41");
+    assert_eq!((Liveness::read(&set, &zone), Mark::read(&set, &zone)), (Some(liveness), None));
+    let elsewhere = RecordSet { name: name("x._alive._fingerpost.example.org"), ..set };
+    assert_eq!(Liveness::read(&elsewhere, &zone), None);
+    assert_eq!(Liveness::read(&mark().to_set(&zone).unwrap(), &zone), None);
+}
+
+#[test]
+fn a_mark_without_a_type_says_the_rest_or_nothing() {
+    let terms = Terms { wants: [Rtype::AAAA].into(), ..Terms::default() };
+    let both = Mark { terms, ..mark() };
+    let left = both.without(Rtype::A).unwrap().without(Rtype::AAAA).unwrap();
+    assert_eq!((left.types.clone(), left.terms.is_empty()), ([Rtype::TXT].into(), true));
+    assert_eq!(left.without(Rtype::TXT), None);
 }
 
 #[test]
@@ -83,10 +143,17 @@ proptest! {
         generation: u64,
         labels in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..20), 0..5),
         types in prop::collection::btree_set((1u16..100).prop_map(Rtype), 1..6),
+        texts in prop::collection::vec(".{0,100}", 0..4),
+        wants in prop::collection::btree_set((1u16..100).prop_map(Rtype), 0..3),
+        heir in prop::option::of(".{0,20}"),
+        from in prop::option::of(".{0,20}"),
     ) {
         let zone = name("example.org");
         let marked = labels.iter().fold(zone.clone(), |name, label| name.child(label).unwrap());
-        let mark = Mark { owner, generation, name: marked, types };
+        let data: Vec<Rdata> = texts.iter().map(|text| Rdata::txt(text)).collect();
+        let shares = [(Rtype::TXT, Share { ttl: 30, data })].into_iter().filter(|_| !texts.is_empty()).collect();
+        let terms = Terms { shares, wants, heir, from };
+        let mark = Mark { terms, ..Mark::new(owner, generation, marked, types) };
         let set = mark.to_set(&zone).unwrap();
         prop_assert_eq!(Mark::read(&set, &zone), Some(mark));
     }

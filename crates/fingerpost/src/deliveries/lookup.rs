@@ -81,8 +81,11 @@ impl Looks {
         let Report::Set { zone, key, result } = report else { return };
         let key = (zone.clone(), key.clone());
         let news = match result {
-            SetResult::Stands { set, .. } => News::Stands(key, set.clone()),
-            SetResult::Absent { .. } | SetResult::Foreign { .. } => News::Gone(key),
+            SetResult::Stands { set, is_shared: false, .. } => News::Stands(key, set.clone()),
+            // What the world sees of a shared set is not ours alone to judge.
+            SetResult::Stands { .. } | SetResult::Absent { .. } | SetResult::Foreign { .. } => {
+                News::Gone(key)
+            }
             SetResult::Failed { .. } => return,
         };
         // The task lives as long as we do.

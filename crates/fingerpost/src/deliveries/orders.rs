@@ -7,7 +7,7 @@ use backends::{Entry, NewZone, SetKey};
 use dns::{Name, Rtype};
 use planner::{Delta, Planner, WantedSet};
 
-use super::{Class, Memory};
+use super::{Class, Memory, owner_at};
 
 impl Class {
     /// Tells the whole plan of a class, after which deletions may be worked out.
@@ -70,7 +70,7 @@ impl Class {
                 if self.zones.insert(zone.clone()) {
                     self.tell_zone(class, planner, &zone);
                 }
-                told.push(node(zone, name, wanted));
+                told.push(node(class, zone, name, wanted));
             }
         }
         if !adopted.is_empty() {
@@ -93,11 +93,19 @@ fn known((zone, name, rtype, domain): (Name, Name, Rtype, Option<Name>)) -> Know
     Known { zone, key: SetKey { name, rtype }, domain }
 }
 
-fn node(zone: Name, name: Name, wanted: Vec<WantedSet>) -> Node {
+fn node(class: &str, zone: Name, name: Name, wanted: Vec<WantedSet>) -> Node {
     let kept = wanted.iter().filter(|one| one.set.is_none()).map(|one| one.rtype).collect();
+    let shared = wanted.iter().filter(|one| one.shared).map(|one| one.rtype).collect();
+    let heir = wanted.iter().find_map(|one| one.hand_over_to.as_deref()).map(|heir| heir_at(heir, class));
     let entry = |one: WantedSet| {
         let WantedSet { set, domain, properties, .. } = one;
         Some(Entry { set: set?, domain, properties })
     };
-    Node { zone, name, sets: wanted.into_iter().filter_map(entry).collect(), kept }
+    Node { zone, name, sets: wanted.into_iter().filter_map(entry).collect(), kept, shared, heir }
+}
+
+/// Who is to take over, in the marks of a class. An owner's class mostly has the name that ours has; else
+/// the annotation says both.
+fn heir_at(heir: &str, class: &str) -> String {
+    if heir.contains('/') { heir.to_owned() } else { owner_at(heir, class) }
 }

@@ -40,7 +40,7 @@ pub(super) fn change(class: &Arc<str>, report: Report, at: i64) -> Change {
 
 fn delivered(result: SetResult, at: i64) -> DeliveryResult {
     match result {
-        SetResult::Stands { set, written } => DeliveryResult::Stands {
+        SetResult::Stands { set, written, .. } => DeliveryResult::Stands {
             hash: planner::set_hash(&set),
             written: written.map(|how| (how_written(how), at)),
         },

@@ -25,7 +25,7 @@ fn heritage(owner: &str, of: &str) -> RecordSet {
 
 fn mark(owner: &str, of: &str, rtype: Rtype) -> RecordSet {
     let types = [rtype].into();
-    Mark { owner: owner.to_owned(), generation: 1, name: name(of), types }.to_set(&name(ZONE)).unwrap()
+    Mark::new(owner.to_owned(), 1, name(of), types).to_set(&name(ZONE)).unwrap()
 }
 
 fn entries() -> Vec<Entry> {

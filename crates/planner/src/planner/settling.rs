@@ -101,8 +101,9 @@ impl Planner {
     fn settle_others(&mut self, id: Id, work: &mut Work) {
         let claims = self.evaluated(id).map(|one| &one.output.claims[..]).unwrap_or_default();
         let is_steered = claims.iter().any(|claim| claim.steering.is_some());
+        let has_terms = !claims.is_empty() && self.terms(id) != (false, None);
         let was_steered = || self.delivering.duties.contains_key(&id) || self.has_usable(id);
-        if is_steered || was_steered() {
+        if is_steered || has_terms || was_steered() {
             let duties = self.settle_steered(id);
             self.move_duties(id, duties, work);
         }
@@ -318,7 +319,8 @@ impl Planner {
             && let Some(wanted) = self.wanted_identity(id, outcome)
         {
             let withheld = self.is_withheld(id, outcome);
-            let hash = hash(&(wanted.rtype, withheld, &wanted.domain, &outcome.properties, outcome.adopts));
+            let terms = (outcome.adopts, outcome.shared, &outcome.hand_over_to);
+            let hash = hash(&(wanted.rtype, withheld, &wanted.domain, &outcome.properties, terms));
             duties.push((self.zone_of(wanted), wanted.name.clone(), hash));
         }
         let remembered = self.delivering.memory.get(&id).into_iter().flat_map(Memory::identities);

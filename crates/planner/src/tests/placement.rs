@@ -183,3 +183,26 @@ fn what_may_not_be_answered_is_not_probed() {
     assert_eq!(planner.probes().count(), 0);
     assert_eq!(given(&planner, "first"), Vec::<String>::new());
 }
+
+#[test]
+fn what_a_placement_says_to_other_owners_reaches_its_class_and_takes_it_the_steering() {
+    let annotated = |annotations: Value| {
+        let Change::Put(cluster, object) = placement("all", "active-active") else { panic!() };
+        let mut object = (*object).clone();
+        object.meta.annotations = serde_json::from_value(annotations).unwrap();
+        Change::Put(cluster, Arc::new(object))
+    };
+    let terms = |planner: &Planner| {
+        let [zone, name] = ["example.org", "all.example.org"].map(|one| Name::parse(one).unwrap());
+        let wanted = planner.wanted(CLASS, &zone, &name).remove(0);
+        (wanted.shared, wanted.hand_over_to, wanted.set.unwrap().steering.is_some())
+    };
+    let mut planner = planner(vec![class(), annotated(json!({}))]);
+    assert_eq!(terms(&planner), (false, None, false));
+    let delta = planner.apply(vec![annotated(json!({ "fingerpost.dev/shared": "true" }))]);
+    assert_eq!(delta.deliveries.len(), 1);
+    assert_eq!(terms(&planner), (true, None, false));
+    let delta = planner.apply(vec![annotated(json!({ "fingerpost.dev/hand-over-to": "neu" }))]);
+    assert_eq!(delta.deliveries.len(), 1);
+    assert_eq!(terms(&planner), (false, Some("neu".into()), false));
+}

@@ -428,6 +428,8 @@ fn manifest(step: Step) -> Value {
             metadata["annotations"] = match shape / 8 % 6 {
                 0 => json!({ "provider.fingerpost.dev/proxied": "true" }),
                 1 => json!({ "fingerpost.dev/orphan": "true" }),
+                2 => json!({ "fingerpost.dev/shared": "true" }),
+                3 => json!({ "fingerpost.dev/hand-over-to": "neu" }),
                 _ => json!({}),
             };
             dns_record_spec(shape.wrapping_mul(7))

@@ -49,7 +49,10 @@ fn failed(result: Option<SetResult>) -> (&'static str, bool) {
 fn what_is_wanted_is_made_marked_read_back_and_told() {
     let world = delivered(&[a("www", 1), txt("www", "hello"), a("ftp", 2)]);
     let told = world.told("www.example.org", Rtype::A);
-    assert_eq!(told, Some(SetResult::Stands { set: a("www", 1), written: Some(Written::Created) }));
+    assert_eq!(
+        told,
+        Some(SetResult::Stands { set: a("www", 1), written: Some(Written::Created), is_shared: false })
+    );
     let marks: Vec<Mark> = world
         .fake
         .sets(&name(ZONE))
@@ -172,7 +175,7 @@ fn promise_20_and_6_the_second_pass_and_a_restart_write_nothing() {
     assert_eq!(world.fake.writes(), []);
     assert_eq!(
         world.told("www.example.org", Rtype::A),
-        Some(SetResult::Stands { set: a("www", 1), written: None })
+        Some(SetResult::Stands { set: a("www", 1), written: None, is_shared: false })
     );
 }
 
@@ -347,12 +350,7 @@ fn promise_11_what_has_no_mark_is_neither_changed_nor_deleted_even_where_it_is_a
 fn a_foreign_set_says_whose_it_is() {
     let mut world = World::of_zones();
     let zone = name(ZONE);
-    let other = Mark {
-        owner: "cluster b".into(),
-        generation: 1,
-        name: name("www.example.org"),
-        types: [Rtype::A].into(),
-    };
+    let other = Mark::new("cluster b".into(), 1, name("www.example.org"), [Rtype::A].into());
     world.fake.plant(&zone, a("www", 1));
     world.fake.plant(&zone, other.to_set(&zone).unwrap());
     world.fake.plant(&zone, a("ext", 1));
@@ -390,7 +388,7 @@ fn adoption_marks_what_is_wanted_and_deletes_nothing() {
     );
     assert_eq!(
         world.told("same.example.org", Rtype::A),
-        Some(SetResult::Stands { set: a("same", 2), written: None })
+        Some(SetResult::Stands { set: a("same", 2), written: None, is_shared: false })
     );
     world.assert_no_breach();
     world.change(ZONE, "same.example.org", &[]);
@@ -677,6 +675,8 @@ fn kept_types_are_neither_changed_nor_deleted() {
         name: name("www.example.org"),
         sets: vec![],
         kept: vec![Rtype::A],
+        shared: vec![],
+        heir: None,
     };
     world.order(Order::Nodes(vec![node]));
     world.settle();
@@ -724,15 +724,15 @@ fn without_marks_memory_decides_what_is_ours() {
     assert_eq!(world.told("other.example.org", Rtype::A), Some(SetResult::Foreign { owner: None }));
     assert_eq!(
         world.told("equal.example.org", Rtype::A),
-        Some(SetResult::Stands { set: a("equal", 2), written: None })
+        Some(SetResult::Stands { set: a("equal", 2), written: None, is_shared: false })
     );
     assert_eq!(
         world.told("mine.example.org", Rtype::A),
-        Some(SetResult::Stands { set: a("mine", 9), written: Some(Written::Updated) })
+        Some(SetResult::Stands { set: a("mine", 9), written: Some(Written::Updated), is_shared: false })
     );
     assert_eq!(
         world.told("new.example.org", Rtype::A),
-        Some(SetResult::Stands { set: a("new", 5), written: Some(Written::Created) })
+        Some(SetResult::Stands { set: a("new", 5), written: Some(Written::Created), is_shared: false })
     );
     assert_eq!(world.told("leaving.example.org", Rtype::A), Some(SetResult::Absent { deleted: true }));
     let sets = world.fake.sets(&zone);
@@ -901,6 +901,8 @@ fn settings_of_a_provider_are_written_once_whether_it_tells_them_or_not() {
             name: name("www.example.org"),
             sets: vec![entry.clone()],
             kept: vec![],
+            shared: vec![],
+            heir: None,
         };
         world.order(Order::Nodes(vec![node]));
         world.settle();

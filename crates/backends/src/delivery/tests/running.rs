@@ -109,7 +109,14 @@ fn settings() -> Settings {
 
 fn wish(zone: &str) -> [Order; 2] {
     let set = set(&format!("www.{zone}"), Rtype::A, "192.0.2.1");
-    let node = Node { zone: name(zone), name: set.name.clone(), sets: vec![Entry::from(set)], kept: vec![] };
+    let node = Node {
+        zone: name(zone),
+        name: set.name.clone(),
+        sets: vec![Entry::from(set)],
+        kept: vec![],
+        shared: vec![],
+        heir: None,
+    };
     [Order::Zone(new_zone(zone)), Order::Nodes(vec![node])]
 }
 

@@ -19,10 +19,14 @@ const ZONES: [&str; 2] = ["example.org", "example.net"];
 const HOSTS: [&str; 5] = ["a", "b", "c", "d.e", "*"];
 
 /// A small generator of chance, the same in every run.
-struct Chance(u64);
+pub(super) struct Chance(u64);
 
 impl Chance {
-    fn below(&mut self, most: usize) -> usize {
+    pub(super) fn new(seed: u64) -> Chance {
+        Chance(seed)
+    }
+
+    pub(super) fn below(&mut self, most: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -30,11 +34,11 @@ impl Chance {
         ((mixed ^ mixed >> 31) % most as u64) as usize
     }
 
-    fn one_in(&mut self, most: usize) -> bool {
+    pub(super) fn one_in(&mut self, most: usize) -> bool {
         self.below(most) == 0
     }
 
-    fn of<T: Clone>(&mut self, items: &[T]) -> T {
+    pub(super) fn of<T: Clone>(&mut self, items: &[T]) -> T {
         items[self.below(items.len())].clone()
     }
 }
@@ -350,7 +354,7 @@ fn excludes(one: Rtype, other: Rtype) -> bool {
 
 fn node(zone: &Name, at: &Name, sets: &[RecordSet]) -> Node {
     let sets = sets.iter().cloned().map(Entry::from).collect();
-    Node { zone: zone.clone(), name: at.clone(), sets, kept: Vec::new() }
+    Node { zone: zone.clone(), name: at.clone(), sets, kept: Vec::new(), shared: Vec::new(), heir: None }
 }
 
 fn run(seed: u64, reading: Reading) {
@@ -364,16 +368,20 @@ fn run(seed: u64, reading: Reading) {
 
 /// `FINGERPOST_SEEDS=from..to` runs other histories than the usual.
 fn run_all(reading: Reading, usual: &str) {
+    run_each(usual, &format!("{reading:?} read"), |seed| run(seed, reading));
+}
+
+pub(super) fn run_each(usual: &str, kind: &str, run: impl Fn(u64) + std::panic::RefUnwindSafe) {
     let given = std::env::var("FINGERPOST_SEEDS").unwrap_or_else(|_| usual.to_owned());
     let (from, to) = given.split_once("..").unwrap();
     let seeds: std::ops::Range<u64> = from.parse().unwrap()..to.parse().unwrap();
     for seed in seeds.clone() {
-        if let Err(error) = std::panic::catch_unwind(|| run(seed, reading)) {
+        if let Err(error) = std::panic::catch_unwind(|| run(seed)) {
             eprintln!("seed {seed}");
             std::panic::resume_unwind(error);
         }
     }
-    println!("counted: {} histories, {reading:?} read", seeds.count());
+    println!("counted: {} histories, {kind}", seeds.count());
 }
 
 #[test]

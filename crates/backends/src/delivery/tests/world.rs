@@ -122,8 +122,14 @@ impl World {
         self.order(Order::Zone(new_zone(zone)));
         let mut nodes: BTreeMap<Name, Node> = BTreeMap::new();
         for set in sets {
-            let node =
-                || Node { zone: name(zone), name: set.name.clone(), sets: Vec::new(), kept: Vec::new() };
+            let node = || Node {
+                zone: name(zone),
+                name: set.name.clone(),
+                sets: Vec::new(),
+                kept: Vec::new(),
+                shared: Vec::new(),
+                heir: None,
+            };
             nodes.entry(set.name.clone()).or_insert_with(node).sets.push(Entry::from(set.clone()));
         }
         self.order(Order::Nodes(nodes.into_values().collect()));
@@ -132,7 +138,14 @@ impl World {
     /// Wants other sets at a name, or none.
     pub(super) fn change(&mut self, zone: &str, at: &str, sets: &[RecordSet]) {
         let sets = sets.iter().cloned().map(Entry::from).collect();
-        self.order(Order::Nodes(vec![Node { zone: name(zone), name: name(at), sets, kept: Vec::new() }]));
+        self.order(Order::Nodes(vec![Node {
+            zone: name(zone),
+            name: name(at),
+            sets,
+            kept: Vec::new(),
+            shared: Vec::new(),
+            heir: None,
+        }]));
     }
 
     pub(super) fn next(&mut self) -> Option<Task> {

@@ -6,7 +6,7 @@ use dns::{Name, RecordSet, Rtype};
 
 use super::super::origin::keys_of;
 use crate::marks::external_dns::{Heritage, Registry};
-use crate::marks::{Mark, corner};
+use crate::marks::{Liveness, Mark, Terms, corner, mark_name};
 use crate::{Entry, SetKey};
 
 /// What stands at a key.
@@ -24,7 +24,9 @@ pub(super) enum Held {
 #[derive(Debug)]
 pub(super) struct Marks {
     own: BTreeMap<Name, Own>,
-    others: BTreeMap<Name, Vec<(String, BTreeSet<Rtype>)>>,
+    others: BTreeMap<Name, BTreeMap<String, Other>>,
+    /// Who is said to live, ourselves included.
+    alive: BTreeMap<String, (Liveness, RecordSet)>,
     /// What stands in the corner and is no mark.
     broken: BTreeMap<Name, RecordSet>,
     registry: Registry,
@@ -34,8 +36,18 @@ pub(super) struct Marks {
 #[derive(Debug, Default)]
 struct Own {
     types: BTreeSet<Rtype>,
+    /// What it says to others; mostly nothing.
+    terms: Option<Box<Terms>>,
     /// As it stands at the provider; `None` where ownership is only remembered.
     set: Option<RecordSet>,
+}
+
+/// Another owner's mark of a name.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Other {
+    pub(super) mark: Mark,
+    /// As it stands at the provider.
+    pub(super) set: RecordSet,
 }
 
 impl Default for Marks {
@@ -43,6 +55,7 @@ impl Default for Marks {
         Marks {
             own: BTreeMap::new(),
             others: BTreeMap::new(),
+            alive: BTreeMap::new(),
             broken: BTreeMap::new(),
             registry: Registry::new(Vec::new()),
         }
@@ -67,7 +80,10 @@ impl Marks {
     pub(super) fn are<'a>(&self, sets: impl Iterator<Item = &'a RecordSet>, zone: &Name) -> bool {
         let known: HashMap<&Name, &RecordSet> =
             self.own.values().filter_map(|own| own.set.as_ref()).map(|set| (&set.name, set)).collect();
-        let is_alone = self.others.is_empty() && self.broken.is_empty() && self.registry.is_empty();
+        let is_alone = self.others.is_empty()
+            && self.alive.is_empty()
+            && self.broken.is_empty()
+            && self.registry.is_empty();
         let corner = corner(zone);
         let mut marks = 0;
         let mut is_known =
@@ -82,14 +98,21 @@ impl Marks {
     }
 
     fn note(&mut self, set: &RecordSet, zone: &Name, owner: &str) {
+        if let Some(liveness) = Liveness::read(set, zone) {
+            self.alive.insert(liveness.owner.clone(), (liveness, set.clone()));
+            return;
+        }
         match Mark::read(set, zone) {
-            Some(mark) if mark.owner == owner => self.put(mark, Some(set.clone())),
-            Some(mark) => self.others.entry(mark.name).or_default().push((mark.owner, mark.types)),
+            Some(mark) if mark.owner == owner => self.put(mark, set.clone()),
+            Some(mark) => {
+                let others = self.others.entry(mark.name.clone()).or_default();
+                others.insert(mark.owner.clone(), Other { mark, set: set.clone() });
+            }
             None => drop(self.broken.insert(set.name.clone(), set.clone())),
         }
     }
 
-    /// Takes over what stands in the place of our mark of a name.
+    /// Takes over what stands in the place of a mark of a name, ours or another's.
     pub(super) fn replace(
         &mut self,
         name: &Name,
@@ -98,15 +121,67 @@ impl Marks {
         zone: &Name,
         owner: &str,
     ) {
-        self.own.remove(name);
         self.broken.remove(place);
+        match mark_name(owner, name, zone).as_ref() == Some(place) {
+            true => drop(self.own.remove(name)),
+            false => self.forget_other(name, place),
+        }
         if let Some(set) = set {
             self.note(&set, zone, owner);
         }
     }
 
-    fn put(&mut self, mark: Mark, set: Option<RecordSet>) {
-        self.own.insert(mark.name, Own { types: mark.types, set });
+    fn forget_other(&mut self, name: &Name, place: &Name) {
+        let Some(others) = self.others.get_mut(name) else { return };
+        others.retain(|_, other| other.set.name != *place);
+        if others.is_empty() {
+            self.others.remove(name);
+        }
+    }
+
+    fn put(&mut self, mark: Mark, set: RecordSet) {
+        let terms = (!mark.terms.is_empty()).then(|| Box::new(mark.terms));
+        self.own.insert(mark.name, Own { types: mark.types, terms, set: Some(set) });
+    }
+
+    /// What our mark of a name says to others, if anything.
+    pub(super) fn terms(&self, name: &Name) -> Option<&Terms> {
+        self.own.get(name)?.terms.as_deref()
+    }
+
+    /// The other owners' marks of a name.
+    pub(super) fn others(&self, name: &Name) -> Option<&BTreeMap<String, Other>> {
+        self.others.get(name)
+    }
+
+    /// Whether nobody else of us has anything to do with the zone.
+    pub(super) fn is_alone(&self) -> bool {
+        self.others.is_empty()
+    }
+
+    /// The other owners that have a mark in the zone.
+    pub(super) fn owners(&self) -> BTreeSet<&str> {
+        self.others.values().flat_map(|others| others.keys().map(String::as_str)).collect()
+    }
+
+    /// An owner's liveness, and as it stands at the provider.
+    pub(super) fn liveness(&self, owner: &str) -> Option<&(Liveness, RecordSet)> {
+        self.alive.get(owner)
+    }
+
+    /// What stands in the place of an owner's liveness.
+    pub(super) fn standing_liveness(&self, owner: &str, place: &Name) -> Option<RecordSet> {
+        let own = self.alive.get(owner).map(|(_, set)| set.clone());
+        own.or_else(|| self.broken.get(place).cloned())
+    }
+
+    /// Takes over what stands in the place of our liveness.
+    pub(super) fn set_liveness(&mut self, place: &Name, set: Option<RecordSet>, zone: &Name, owner: &str) {
+        self.alive.remove(owner);
+        self.broken.remove(place);
+        if let Some(set) = set {
+            self.note(&set, zone, owner);
+        }
     }
 
     /// Remembers that a key is ours.
@@ -159,7 +234,8 @@ impl Marks {
     /// Who else of us claims a set.
     pub(super) fn other_owner(&self, key: &SetKey) -> Option<&str> {
         let others = self.others.get(&key.name)?;
-        others.iter().find(|(_, types)| types.contains(&key.rtype)).map(|(owner, _)| owner.as_str())
+        let holder = others.iter().find(|(_, other)| other.mark.types.contains(&key.rtype));
+        holder.map(|(owner, _)| owner.as_str())
     }
 
     /// Who else claims a set.

@@ -23,6 +23,10 @@ impl Zone {
     /// A reading of the names in a queue: of their sets, or where these are many, of the zone.
     pub(super) fn reading_of(&mut self, stage: Stage) -> Job {
         self.turn.batches = 0;
+        // Whoever else has come to a name is found by its mark, which has a place that cannot be guessed.
+        if self.queued(stage).any(|name| self.is_read_with_others(name)) {
+            return Job::ReadZone;
+        }
         let most = if self.turn.reads_zones() { MANY } else { TOGETHER };
         let mut keys = Vec::new();
         let mut names = Vec::new();
@@ -41,6 +45,11 @@ impl Zone {
             names.push(name.clone());
         }
         Job::ReadSets { keys, names }
+    }
+
+    fn is_read_with_others(&self, name: &Name) -> bool {
+        let is_new = self.active.get(name).is_some_and(|active| active.is_new);
+        self.turn.reads_zones() && (is_new || self.contested.contains(name))
     }
 
     /// Which sets to read at a name, with the domain that each is told relative to.
@@ -107,6 +116,7 @@ impl Zone {
         if !is_known {
             self.marks = Marks::read(entries.iter().map(|entry| &entry.set), &self.name, &self.owner);
         }
+        self.pulses.look(&self.marks, at.now);
         let mut changed = self.take_in(entries);
         changed.insert(self.name.clone());
         self.adopt_bare_apex();
@@ -177,7 +187,7 @@ impl Zone {
         let held = self.held.get(&SetKey { name: name.clone(), rtype });
         if let (Wrote::Put(written, _), Some(Held::Content(entry))) = (wrote, held) {
             let set = entry.set.clone();
-            self.tell(name, rtype, SetResult::Stands { set, written: Some(written) });
+            self.tell(name, rtype, SetResult::Stands { set, written: Some(written), is_shared: false });
         }
     }
 
@@ -333,7 +343,11 @@ impl Zone {
             };
             match (wrote, read) {
                 (Wrote::Put(written, hash), Some(set)) if content_hash(&set) == hash => {
-                    self.confirm(name, rtype, SetResult::Stands { set, written: Some(written) });
+                    self.confirm(
+                        name,
+                        rtype,
+                        SetResult::Stands { set, written: Some(written), is_shared: false },
+                    );
                 }
                 (Wrote::Deleted, None) => {
                     if let Some(active) = self.active.get_mut(name) {
@@ -354,8 +368,15 @@ impl Zone {
         self.tell_if_wanted(name, rtype, result);
     }
 
-    /// The server took something and holds something else.
+    /// The server took something and holds something else; where others write too, it may be theirs.
     fn differs(&mut self, name: &Name, rtype: Rtype, at: At<'_>) {
+        if self.is_contested(name) {
+            let waits = &mut self.active.entry(name.clone()).or_default().waits;
+            waits.entry(rtype).or_default().fail_softly(&at.class.settings.retry, at.now, at.jitter);
+            return;
+        }
+        // If it is another owner's, its mark tells.
+        self.turn.must_read |= self.turn.reads_zones();
         let trouble = Trouble {
             reason: "ServerError",
             code: "READ_BACK_DIFFERS",

@@ -1,12 +1,12 @@
 //! What a zone tells about its sets, each thing once.
 
-use dns::{Name, Rtype};
+use dns::{Name, RecordSet, Rtype};
 
 use super::super::{Report, SetResult, Trouble};
 use super::held::Held;
 use super::situation::{Fate, Situation};
 use super::{At, Zone};
-use crate::{Failure, SetKey};
+use crate::{Entry, Failure, SetKey};
 
 impl Zone {
     /// Tells what stands, what is in the way and what is gone.
@@ -21,7 +21,7 @@ impl Zone {
                 Fate::Free if !unread && self.is_ours(&key) && self.stands(&wish.entry) => {
                     self.tell_standing(&key)
                 }
-                Fate::Free => {}
+                Fate::Free | Fate::Frozen => {}
                 Fate::Blocked => {
                     self.tell(name, key.rtype, SetResult::Foreign { owner: self.obstacle(&key) })
                 }
@@ -53,7 +53,7 @@ impl Zone {
     fn tell_standing(&mut self, key: &SetKey) {
         if let Some(Held::Content(entry)) = self.held.get(key) {
             let set = entry.set.clone();
-            self.tell(&key.name, key.rtype, SetResult::Stands { set, written: None });
+            self.tell(&key.name, key.rtype, SetResult::Stands { set, written: None, is_shared: false });
         }
     }
 
@@ -94,14 +94,19 @@ impl Zone {
 
     /// Tells a result to everybody who wants the set.
     pub(super) fn tell(&mut self, name: &Name, rtype: Rtype, result: SetResult) {
+        let is_shared = self.marks.terms(name).is_some_and(|terms| terms.shares.contains_key(&rtype));
         for zone in name.suffix_keys() {
             let wanted = self.origins.get_mut(zone).and_then(|origin| origin.nodes.get_mut(name));
             let sets = wanted.map(|wanted| &mut wanted.sets);
             for set in sets.into_iter().flatten().filter(|set| set.entry.set.rtype == rtype) {
+                let result = match is_shared {
+                    true => result.clone().about(&set.entry.set),
+                    false => result.clone(),
+                };
                 if set.is_news(&result) {
                     let key = SetKey { name: name.clone(), rtype };
                     let zone = Name::from_key(zone);
-                    self.reports.push(Report::Set { zone, key, result: result.clone() });
+                    self.reports.push(Report::Set { zone, key, result });
                 }
             }
         }
@@ -111,7 +116,7 @@ impl Zone {
     pub(super) fn tell_if_wanted(&mut self, name: &Name, rtype: Rtype, result: SetResult) {
         let is_wanted = {
             let mut wanted = self.wanted_at(name).filter_map(|wanted| wanted.set(rtype));
-            wanted.any(|set| self.stands(&set.entry))
+            wanted.any(|set| self.stands(&set.entry) || self.stands_among_others(&set.entry))
         };
         if is_wanted {
             self.tell(name, rtype, result);
@@ -158,7 +163,20 @@ impl Zone {
         let unread =
             |rtype: Rtype| self.active.get(name).is_some_and(|active| active.unread.contains_key(&rtype));
         let sets = self.wanted_at(name).flat_map(|wanted| &wanted.sets);
-        let missing = sets.filter(|set| unread(set.entry.set.rtype) || !self.stands(&set.entry));
+        let stands = |entry: &Entry| self.stands(entry) || self.stands_among_others(entry);
+        let missing = sets.filter(|set| unread(set.entry.set.rtype) || !stands(&set.entry));
         missing.map(|set| set.entry.set.rtype).collect()
+    }
+}
+
+impl SetResult {
+    /// The same about what one of several owners wanted: that its records stand among those of others.
+    fn about(self, wanted: &RecordSet) -> SetResult {
+        match self {
+            SetResult::Stands { written, .. } => {
+                SetResult::Stands { set: wanted.clone(), written, is_shared: true }
+            }
+            result => result,
+        }
     }
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use dns::{Name, Rtype};
 
+use super::footing::Footing;
 use super::held::{Held, is_as_wanted, standing};
+use super::sharing::{Dealings, Footings};
 use super::{At, Zone};
 use crate::{Entry, SetKey};
 
@@ -34,6 +36,8 @@ pub(super) struct Wish {
     /// Whether somebody asked for it by name, so that its state is told.
     pub(super) is_told: bool,
     pub(super) fate: Fate,
+    /// Whether it is written only after another owner has left.
+    pub(super) is_late: bool,
 }
 
 /// Whether a wish can be granted.
@@ -45,6 +49,8 @@ pub(super) enum Fate {
     Blocked,
     /// It has no place in this zone: an inner origin has no SOA and NS of its own.
     Misplaced,
+    /// It is passing from us to another owner, or from another to us: it stays as it is.
+    Frozen,
 }
 
 /// What is the matter at a name.
@@ -67,6 +73,8 @@ pub(super) struct Situation {
     pub(super) is_unknown: bool,
     /// Whether something waits after a failure.
     pub(super) is_waiting: bool,
+    /// What there is to be done with other owners.
+    pub(super) dealings: Dealings,
 }
 
 impl Situation {
@@ -77,7 +85,8 @@ impl Situation {
 
     /// How much there is to write.
     fn count(&self) -> usize {
-        self.unmarked.len() + self.puts.len() + self.deletes.len() + self.excess.len()
+        let sets = self.unmarked.len() + self.puts.len() + self.deletes.len() + self.excess.len();
+        sets + self.dealings.count()
     }
 }
 
@@ -86,7 +95,8 @@ impl Zone {
     pub(super) fn situation(&self, name: &Name, at: At<'_>) -> Situation {
         let marked = self.marks.types(name);
         let kept = self.kept(name);
-        let wishes = self.wishes(name, &marked);
+        let footings = self.footings(name, &marked, at);
+        let wishes = self.wishes(name, &marked, &footings);
         let free: BTreeSet<Rtype> =
             wishes.iter().filter(|wish| wish.fate == Fate::Free).map(|wish| wish.entry.set.rtype).collect();
         let mut situation = Situation { wishes, ..Situation::default() };
@@ -94,8 +104,10 @@ impl Zone {
         situation.is_unknown = self.is_unknown(name, &marked, &situation);
         let ours: Vec<Rtype> = standing(&self.held, name).map(|(rtype, _)| rtype).collect();
         let ours: Vec<Rtype> = ours.into_iter().filter(|rtype| marked.contains(rtype)).collect();
-        let unwanted =
-            |rtype: &Rtype| !free.contains(rtype) && !kept.contains(rtype) && !self.is_fixed(name, *rtype);
+        let unwanted = |rtype: &Rtype| {
+            let stays = kept.contains(rtype) || footings.get(rtype).is_some_and(Footing::keeps_set);
+            !free.contains(rtype) && !stays && !self.is_fixed(name, *rtype)
+        };
         let disposable: Vec<Rtype> = ours.iter().copied().filter(unwanted).collect();
         self.plan_puts(&marked, &ours, &disposable, &mut situation, at);
         if at.class.complete {
@@ -103,6 +115,9 @@ impl Zone {
                 disposable.into_iter().partition(|rtype| self.is_relied_on(*rtype, &situation));
             situation.excess =
                 marked.iter().copied().filter(|rtype| !ours.contains(rtype) && unwanted(rtype)).collect();
+        }
+        if !footings.is_empty() || self.marks.terms(name).is_some() {
+            self.deal(name, &marked, &footings, &mut situation, at);
         }
         self.hold_back(name, &mut situation, at);
         situation
@@ -119,7 +134,7 @@ impl Zone {
     ) {
         for wish in situation.wishes.iter().filter(|wish| wish.fate == Fate::Free) {
             let rtype = wish.entry.set.rtype;
-            if !marked.contains(&rtype) || self.stands(&wish.entry) {
+            if !marked.contains(&rtype) || self.stands(&wish.entry) || wish.is_late {
                 continue;
             }
             let in_the_way: Vec<Rtype> =
@@ -148,9 +163,12 @@ impl Zone {
         let Some(active) = self.active.get(name) else { return };
         let waits = |rtype: &Rtype| active.waits.get(rtype).is_some_and(|backoff| backoff.until() > at.now);
         let before = situation.count();
-        let Situation { unmarked, puts, deletes, excess, .. } = situation;
+        let Situation { unmarked, puts, deletes, excess, dealings, .. } = situation;
         for types in [unmarked, puts, deletes, excess] {
             types.retain(|rtype| !waits(rtype));
+        }
+        if active.waits.keys().any(waits) {
+            dealings.put_off();
         }
         situation.is_waiting |= situation.count() < before;
         if situation.puts.is_empty() {
@@ -167,27 +185,35 @@ impl Zone {
         match () {
             () if look && unreadable => Some(Stage::Waiting),
             () if look => Some(Stage::Look),
-            () if !situation.unmarked.is_empty() => Some(Stage::Mark),
+            () if !situation.unmarked.is_empty() || situation.dealings.come_first() => Some(Stage::Mark),
             () if !situation.puts.is_empty() => Some(Stage::Put),
             () if unread => Some(Stage::ReadBack),
             () if !situation.deletes.is_empty() => Some(Stage::Delete),
-            () if !situation.excess.is_empty() => Some(Stage::Unmark),
+            () if !situation.excess.is_empty() || situation.dealings.come_last() => Some(Stage::Unmark),
             () if situation.is_waiting => Some(Stage::Waiting),
             () => None,
         }
     }
 
     /// What is wanted at a name, the innermost origin's first; each type once.
-    fn wishes(&self, name: &Name, marked: &BTreeSet<Rtype>) -> Vec<Wish> {
+    fn wishes(&self, name: &Name, marked: &BTreeSet<Rtype>, footings: &Footings) -> Vec<Wish> {
         let mut entries: Vec<(Entry, bool)> = Vec::new();
         let sets = self.wanted_at(name).flat_map(|wanted| &wanted.sets);
         entries.extend(sets.map(|set| (set.entry.clone(), true)));
         entries.extend(self.apex(name, marked).into_iter().map(|entry| (entry, false)));
+        entries.extend(footings.iter().filter_map(|(rtype, footing)| {
+            let whole = footing.whole()?;
+            Some((Entry::from(whole.to_set(name, *rtype)), false))
+        }));
         let mut seen = BTreeSet::new();
         entries.retain(|(entry, _)| seen.insert(entry.set.rtype));
         let wish = |(entry, is_told): (Entry, bool)| {
             let fate = self.fate(&SetKey::of(&entry.set), marked);
-            Wish { entry, is_told, fate }
+            let wish = Wish { entry, is_told, fate, is_late: false };
+            match footings.get(&wish.entry.set.rtype) {
+                Some(footing) => self.among_others(wish, footing),
+                None => wish,
+            }
         };
         entries.into_iter().map(wish).collect()
     }
@@ -224,11 +250,11 @@ impl Zone {
     }
 
     /// Whether a zone cannot be without it.
-    fn is_fixed(&self, name: &Name, rtype: Rtype) -> bool {
+    pub(super) fn is_fixed(&self, name: &Name, rtype: Rtype) -> bool {
         *name == self.name && matches!(rtype, Rtype::SOA | Rtype::NS)
     }
 
-    fn kept(&self, name: &Name) -> BTreeSet<Rtype> {
+    pub(super) fn kept(&self, name: &Name) -> BTreeSet<Rtype> {
         self.wanted_at(name).flat_map(|wanted| wanted.kept.iter().copied()).collect()
     }
 
@@ -249,7 +275,7 @@ impl Zone {
 
     /// Without marks, what is wanted and either not there or there already is ours.
     pub(super) fn claim_wanted(&mut self, name: &Name) {
-        let wishes = self.wishes(name, &self.marks.types(name));
+        let wishes = self.wishes(name, &self.marks.types(name), &Footings::new());
         for wish in wishes.iter().filter(|wish| wish.fate != Fate::Misplaced) {
             let key = SetKey::of(&wish.entry.set);
             let is_absent = self.held.get(&key) == Some(&Held::Absent);

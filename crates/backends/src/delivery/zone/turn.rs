@@ -129,6 +129,7 @@ impl Zone {
         self.work_towards_a_batch(at);
         let job = match self.turn.must_read {
             true => Some(self.whole_reading()),
+            false if self.is_pulse_due(at) => self.next_pulse(at, generation, may_write),
             false => self.next_of_queues(at, generation, may_write).or_else(|| self.finishing(at, may_write)),
         };
         let job = job.or_else(|| self.drift(at));
@@ -137,6 +138,25 @@ impl Zone {
         }
         self.busy = job.is_some();
         job
+    }
+
+    /// Moves our counter; where we may not, that is looked at again later, as with everything else.
+    fn next_pulse(&mut self, at: At<'_>, generation: u64, may_write: &dyn Fn() -> bool) -> Option<Job> {
+        if self.pulses.held() > at.now {
+            return self.next_reading();
+        }
+        if !may_write() {
+            self.turn.fenced_until = at.now + FENCED;
+            return self.next_reading();
+        }
+        self.pulse_sent = Some(at.now);
+        self.pulse(generation)
+    }
+
+    /// A reading of names that need one.
+    fn next_reading(&mut self) -> Option<Job> {
+        let stage = [Stage::Look, Stage::ReadBack].into_iter().find(|stage| self.is_queued(*stage))?;
+        Some(self.reading_of(stage))
     }
 
     /// Works out names until there is something to make: nothing else is due before all are worked out.
@@ -164,7 +184,8 @@ impl Zone {
         .then_some(at.now);
         let deletes = self.is_queued(Stage::Delete).then(|| self.guard.due()).flatten();
         let waiting = self.waiting.first().map(|(moment, _)| *moment);
-        let due = [now, deletes, waiting, Some(self.turn.look_at)].into_iter().flatten().min();
+        let pulse = self.pulse_due();
+        let due = [now, deletes, waiting, pulse, Some(self.turn.look_at)].into_iter().flatten().min();
         // What may not be written now makes nobody ask again and again.
         let fenced = if self.turn.must_read { Moment::ZERO } else { self.turn.fenced_until };
         due.map(|due| due.max(self.backoff.until()).max(fenced))

@@ -1,6 +1,6 @@
 //! Building batches, and what their results mean.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dns::{Name, Rdata, RecordSet, Rtype};
@@ -10,7 +10,7 @@ use super::super::{Trouble, Written};
 use super::held::{Held, content_hash};
 use super::situation::{Situation, Stage};
 use super::{At, Wrote, Zone};
-use crate::marks::Mark;
+use crate::marks::{Mark, Terms};
 use crate::{Batch, Entry, Failure, SetChange, SetKey};
 
 impl Zone {
@@ -68,8 +68,13 @@ impl Zone {
     fn add_mark(&mut self, name: &Name, situation: &Situation, writing: &mut Writing, at: At<'_>) {
         let new: Vec<SetKey> =
             situation.unmarked.iter().map(|rtype| SetKey { name: name.clone(), rtype: *rtype }).collect();
-        let types = self.marks.types(name).into_iter().chain(situation.unmarked.iter().copied()).collect();
-        if !self.add_mark_of(name, types, writing) {
+        let mut types: BTreeSet<Rtype> =
+            self.marks.types(name).into_iter().chain(situation.unmarked.iter().copied()).collect();
+        types.retain(|rtype| !situation.dealings.given_up.contains(rtype));
+        let is_said = situation.dealings.is_said || !new.is_empty();
+        self.add_stripped(name, &situation.dealings.taken, writing);
+        self.add_guards_of_others(name, writing);
+        if is_said && !self.add_mark_of(name, types, situation.dealings.terms.clone(), writing) {
             let failure = Failure::Unsupported("the zone's name is too long to mark records in it");
             for rtype in &situation.unmarked {
                 self.fail(name, *rtype, &Trouble::from(&failure), at);
@@ -89,15 +94,52 @@ impl Zone {
     fn add_smaller_mark(&self, name: &Name, situation: &Situation, writing: &mut Writing) {
         let mut types = self.marks.types(name);
         types.retain(|rtype| !situation.excess.contains(rtype));
-        self.add_mark_of(name, types, writing);
+        let mut terms = situation.dealings.terms.clone();
+        situation.excess.iter().for_each(|rtype| terms.forget(*rtype));
+        self.add_stripped(name, &situation.dealings.buried, writing);
+        self.add_guards_of_others(name, writing);
+        if !situation.excess.is_empty() {
+            self.add_mark_of(name, types, terms, writing);
+        }
+    }
+
+    /// What other owners' marks of a name are to say no longer, each while its counter stands still.
+    fn add_stripped(&self, name: &Name, words: &[(String, Rtype)], writing: &mut Writing) {
+        let mut by_owner: BTreeMap<&String, Vec<Rtype>> = BTreeMap::new();
+        words.iter().for_each(|(owner, rtype)| by_owner.entry(owner).or_default().push(*rtype));
+        for (owner, types) in by_owner {
+            let Some(other) = self.marks.others(name).and_then(|others| others.get(owner)) else { continue };
+            let left = types.iter().try_fold(other.mark.clone(), |mark, rtype| mark.without(*rtype));
+            let after = left.and_then(|mark| mark.to_set(&self.name)).map(Entry::from);
+            let before = Some(Entry::from(other.set.clone()));
+            writing.batch.changes.push(SetChange { key: SetKey::of(&other.set), before, after });
+            writing.names.push(name.clone());
+        }
+    }
+
+    /// What was decided by other owners' marks holds only while they stand, and for those that are gone,
+    /// while they are.
+    fn add_guards_of_others(&self, name: &Name, writing: &mut Writing) {
+        let others = self.marks.others(name).filter(|_| self.is_contested(name)).into_iter().flatten();
+        for (owner, other) in others {
+            let mark = (SetKey::of(&other.set), Some(other.set.clone()));
+            let pulse = self.marks.liveness(owner).filter(|_| self.pulses.is_gone(owner));
+            let pulse = pulse.map(|(_, set)| (SetKey::of(set), Some(set.clone())));
+            for guard in std::iter::once(mark).chain(pulse) {
+                let is_changed = writing.batch.changes.iter().any(|change| change.key == guard.0);
+                if !is_changed && !writing.batch.guards.contains(&guard) {
+                    writing.batch.guards.push(guard);
+                }
+            }
+        }
     }
 
     /// Adds the change to a mark of these types; says whether the zone has room for it.
-    fn add_mark_of(&self, name: &Name, types: BTreeSet<Rtype>, writing: &mut Writing) -> bool {
+    fn add_mark_of(&self, name: &Name, types: BTreeSet<Rtype>, terms: Terms, writing: &mut Writing) -> bool {
         let Some(key) = self.mark_key(name) else { return false };
         let generation = writing.batch.generation;
-        let mark = Mark { owner: self.owner.clone(), generation, name: name.clone(), types };
-        let after = if mark.types.is_empty() { None } else { mark.to_set(&self.name).map(Entry::from) };
+        let mark = Mark { terms, ..Mark::new(self.owner.clone(), generation, name.clone(), types) };
+        let after = if mark.is_empty() { None } else { mark.to_set(&self.name).map(Entry::from) };
         let before = self.marks.standing(name, &key.name).map(Entry::from);
         writing.batch.changes.push(SetChange { key, before, after });
         writing.names.push(name.clone());
@@ -121,6 +163,7 @@ impl Zone {
             let mark = self.marks.standing(name, &key.name);
             writing.batch.guards.push((key, mark));
         }
+        self.add_guards_of_others(name, writing);
     }
 
     fn add_set(&self, name: &Name, rtype: Rtype, after: Option<Entry>, writing: &mut Writing) {
@@ -199,11 +242,23 @@ impl Zone {
 
     fn change_was_made(&mut self, what: What, change: &SetChange, name: &Name) {
         match what {
-            What::Marks => {
-                let set = change.after.as_ref().map(|entry| entry.set.clone());
-                self.marks.replace(name, &change.key.name, set, &self.name, &self.owner);
-            }
+            What::Marks => self.mark_was_made(change, name),
             What::Sets => self.set_was_made(change, name),
+            What::Liveness => {}
+        }
+    }
+
+    /// A mark that other owners have to do with, or may, is read back with theirs before anything else.
+    fn mark_was_made(&mut self, change: &SetChange, name: &Name) {
+        let before = self.marks.types(name).len();
+        let set = change.after.as_ref().map(|entry| entry.set.clone());
+        self.marks.replace(name, &change.key.name, set, &self.name, &self.owner);
+        let is_new = self.marks.types(name).len() > before;
+        let is_met = (is_new && !self.marks.is_alone()) || self.is_contested(name);
+        if is_new || is_met {
+            let active = self.active.entry(name.clone()).or_default();
+            active.look |= is_met;
+            active.is_new |= is_new;
         }
     }
 
@@ -220,7 +275,9 @@ impl Zone {
             None if self.turn.reads_zones() => drop(self.held.remove(&change.key)),
             None => drop(self.held.insert(change.key.clone(), Held::Absent)),
         }
-        self.active.entry(name.clone()).or_default().unread.insert(change.key.rtype, wrote);
+        let active = self.active.entry(name.clone()).or_default();
+        active.is_new = false;
+        active.unread.insert(change.key.rtype, wrote);
     }
 
     /// One change failed by itself: the sets that it is for wait, and nothing else.
@@ -234,7 +291,7 @@ impl Zone {
     ) {
         let types = match what {
             What::Sets => BTreeSet::from([change.key.rtype]),
-            What::Marks => self.types_in_doubt(change, name),
+            What::Marks | What::Liveness => self.types_in_doubt(change, name),
         };
         if *failure != Failure::Changed {
             return types.iter().for_each(|rtype| self.fail(name, *rtype, &Trouble::from(failure), at));
@@ -251,7 +308,12 @@ impl Zone {
     fn types_in_doubt(&self, change: &SetChange, name: &Name) -> BTreeSet<Rtype> {
         let mark = change.after.as_ref().and_then(|entry| Mark::read(&entry.set, &self.name));
         let after = mark.map(|mark| mark.types).unwrap_or_default();
-        self.marks.types(name).symmetric_difference(&after).copied().collect()
+        let mut types: BTreeSet<Rtype> =
+            self.marks.types(name).symmetric_difference(&after).copied().collect();
+        if self.is_contested(name) {
+            types.extend(self.types_of_ours(name));
+        }
+        types
     }
 }
 

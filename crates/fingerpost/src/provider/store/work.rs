@@ -107,7 +107,7 @@ impl<'a> Work<'a> {
 
     fn mark(&self, name: &Name, types: BTreeSet<Rtype>, generation: u64) -> Option<dns::RecordSet> {
         let owner = self.owner.filter(|_| !types.is_empty())?.to_owned();
-        Mark { owner, generation, name: name.clone(), types }.to_set(self.zone)
+        Mark::new(owner, generation, name.clone(), types).to_set(self.zone)
     }
 }
 
