@@ -30,8 +30,12 @@ impl Planner {
     /// All objects that have a status, sorted.
     pub fn objects(&self) -> Vec<(ClusterId, ObjectRef)> {
         let has_status = |(id, entry): &(Id, &Entry)| {
-            entry.key.reference.kind.has_our_status()
-                && self.evaluated(*id).is_some_and(|one| !matches!(one.output.outcome, Outcome::Silent))
+            let kind = entry.key.reference.kind;
+            match self.evaluated(*id).map(|one| &one.output.outcome) {
+                None | Some(Outcome::Silent) => false,
+                Some(Outcome::Refused) => kind.is_ours(),
+                Some(_) => kind.has_our_status(),
+            }
         };
         let mut objects: Vec<_> =
             self.snapshot.entries().filter(has_status).map(|(_, entry)| entry.key.clone()).collect();

@@ -95,15 +95,10 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, gateway: &ListenerGatew
     outcome.trouble = trouble(spec, &clusters);
     let mut output = Output::new(Outcome::Silent);
     for (host, scope) in outcome.managed.clone() {
-        let kept = kept(view, &outcome, &host, &scope);
-        if !kept.is_empty() {
-            output.claims.extend(kept);
-            continue;
-        }
-        let as_tree = scope.class().is_some_and(|class| external(view, class).is_some());
-        let manner = Manner { anyhow: outcome.trouble.is_some(), as_tree };
-        let (sets, probes) = host_sets(&host, &clusters, spec, manner);
-        outcome.probes.extend(probes);
+        let sets = match kept(view, &outcome, &host, &scope) {
+            kept if kept.is_empty() => fresh(view, &host, &scope, &clusters, spec, &mut outcome),
+            kept => kept,
+        };
         for set in sets {
             match claim(view, object, set, &scope) {
                 Ok(claim) => output.claims.push(claim),
@@ -120,10 +115,26 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, gateway: &ListenerGatew
 
 /// What was answered before, where it cannot be answered as the policy says: host by host, so that a
 /// listener that goes takes its name with it.
-fn kept(view: &View<'_>, outcome: &ListenersOutcome, host: &Name, scope: &Scope) -> Vec<Claim> {
+fn kept(view: &View<'_>, outcome: &ListenersOutcome, host: &Name, scope: &Scope) -> Vec<RecordSet> {
     let before = view.before.filter(|_| outcome.trouble.is_some());
     let claims = before.into_iter().flat_map(|before| &before.claims);
-    claims.filter(|claim| claim.name == *host && claim.scope == *scope).cloned().collect()
+    claims.filter(|claim| claim.name == *host && claim.scope == *scope).map(Claim::set).collect()
+}
+
+/// What is answered by the clusters as they are.
+fn fresh(
+    view: &View<'_>,
+    host: &Name,
+    scope: &Scope,
+    clusters: &[Cluster],
+    spec: &KuadrantDNSPolicySpec,
+    outcome: &mut ListenersOutcome,
+) -> Vec<RecordSet> {
+    let as_tree = scope.class().is_some_and(|class| external(view, class).is_some());
+    let manner = Manner { anyhow: outcome.trouble.is_some(), as_tree };
+    let (sets, probes) = host_sets(host, clusters, spec, manner);
+    outcome.probes.extend(probes);
+    sets
 }
 
 /// The names of classes that a gateway without addresses has no answer for.
