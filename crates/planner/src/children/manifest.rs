@@ -147,7 +147,7 @@ fn endpoints_of_name(owner: &str, sets: &[&ChildSet<'_>], settings: &[Value]) ->
         record_tree(&first.claim.name, owner, &steered?)
     });
     match tree {
-        Some(tree) => tree.iter().map(|set| tree_endpoint(set)).collect(),
+        Some(tree) => tree.iter().map(tree_endpoint).collect(),
         None => sets.iter().map(|set| endpoint(set, settings)).collect(),
     }
 }
