@@ -17,7 +17,15 @@ pub struct SavedDirection {
     name: Arc<str>,
     active: Option<Arc<str>>,
     generation: Option<u64>,
-    moves: Vec<(i64, Option<Arc<str>>, Option<Arc<str>>, Box<str>)>,
+    moves: Vec<SavedMove>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct SavedMove {
+    at: i64,
+    from: Option<Arc<str>>,
+    to: Option<Arc<str>>,
+    message: Box<str>,
 }
 
 /// The form in which directions are kept. Who holds a lease is asked anew.
@@ -28,13 +36,13 @@ pub fn save(directions: &[(Key, Direction)]) -> Vec<SavedDirection> {
         name: object.name.clone(),
         active: direction.active.clone(),
         generation: direction.lease.as_ref().map(|lease| lease.generation),
-        moves: direction
-            .moves
-            .iter()
-            .map(|one| (one.at, one.from.clone(), one.to.clone(), one.message.clone()))
-            .collect(),
+        moves: direction.moves.iter().cloned().map(saved_move).collect(),
     };
     directions.iter().map(one).collect()
+}
+
+fn saved_move(Move { at, from, to, message }: Move) -> SavedMove {
+    SavedMove { at, from, to, message }
 }
 
 /// The directions that were kept.
@@ -43,7 +51,8 @@ pub fn restore(saved: Vec<SavedDirection>) -> BTreeMap<Key, Direction> {
         let SavedDirection { cluster, namespace, name, active, generation, moves } = saved;
         let key = (ClusterId(cluster), ObjectRef { kind: Kind::Placement, namespace, name });
         let lease = generation.map(|generation| LeaseFact { holder: None, generation, expires: None });
-        let moves = moves.into_iter().map(|(at, from, to, message)| Move { at, from, to, message }).collect();
+        let one = |SavedMove { at, from, to, message }| Move { at, from, to, message };
+        let moves = moves.into_iter().map(one).collect();
         (key, Direction { active, lease, witness_trouble: None, moves })
     };
     saved.into_iter().map(one).collect()

@@ -79,6 +79,8 @@ pub struct Claimant {
     twin_until: Option<Instant>,
     /// Until when others rely on what we told them.
     promised_until: Option<Instant>,
+    /// Since when the witness has answered without a long gap, and when it last did.
+    contact: Option<(Instant, Instant)>,
 }
 
 impl Claimant {
@@ -94,6 +96,7 @@ impl Claimant {
             process,
             twin_until: None,
             promised_until: None,
+            contact: None,
         }
     }
 
@@ -169,6 +172,12 @@ impl Claimant {
         }
     }
 
+    fn touch(&mut self, now: Instant) {
+        let is_gap = |last: Instant| now.saturating_duration_since(last) > self.terms.lease / 2;
+        let since = self.contact.filter(|(_, last)| !is_gap(*last)).map_or(now, |(since, _)| since);
+        self.contact = Some((since, now));
+    }
+
     fn doubt(&mut self, over: bool) -> bool {
         self.fresh = false;
         over
@@ -178,6 +187,7 @@ impl Claimant {
         let Some((document, version)) = found else { return self.found_nothing(now) };
         self.fresh = true;
         self.missing = None;
+        self.touch(now);
         self.highest = self.highest.max(document.generation);
         if document.holder != self.terms.holder {
             self.renewed = None;
@@ -247,6 +257,14 @@ impl Claimant {
 
     fn is_free(&self, seen: &Sighting, patience: Duration, now: Instant) -> bool {
         now.saturating_duration_since(seen.since) > self.free_at(seen, patience)
+            && self.let_return(seen, patience, now)
+    }
+
+    /// When the witness was gone for all, a lease that ran out meanwhile is its last holder's for a moment.
+    fn let_return(&self, seen: &Sighting, patience: Duration, now: Instant) -> bool {
+        let contact = self.contact.map(|(since, _)| now.saturating_duration_since(since));
+        let moment = (self.terms.renew * 2).saturating_add(patience);
+        seen.document.holder.is_empty() || contact.is_some_and(|contact| contact > moment)
     }
 
     /// How long a document must have been seen unchanged for the lease to be free.

@@ -49,11 +49,24 @@ fn another_s_lease_is_taken_after_its_time_and_with_a_higher_generation() {
     let (mut one, start) = (claimant("b"), Instant::now());
     see(&mut one, start, &document("a", 7));
     assert_eq!(one.next(&NOW, start + LEASE, Timestamp::UNIX_EPOCH), None);
+    see(&mut one, start + LEASE / 2, &document("a", 7));
     let late = start + LEASE + Duration::from_millis(1);
     let taken = written(one.next(&NOW, late, Timestamp::UNIX_EPOCH));
     assert_eq!((taken.holder.as_str(), taken.generation), ("b", 8));
     let patient = Intent::Hold(Duration::from_secs(10));
     assert_eq!(one.next(&patient, late, Timestamp::UNIX_EPOCH), None, "who is preferred comes first");
+}
+
+#[test]
+fn a_witness_that_comes_back_leaves_its_last_holder_a_moment_to_return() {
+    let (mut one, start) = (claimant("b"), Instant::now());
+    see(&mut one, start, &document("a", 7));
+    let back = start + LEASE * 5;
+    see(&mut one, back, &document("a", 7));
+    assert_eq!(one.next(&NOW, back, Timestamp::UNIX_EPOCH), None);
+    let late = back + Duration::from_secs(20) + Duration::from_millis(1);
+    see(&mut one, back + Duration::from_secs(10), &document("a", 7));
+    assert_eq!(written(one.next(&NOW, late, Timestamp::UNIX_EPOCH)).holder, "b");
 }
 
 #[test]

@@ -46,7 +46,7 @@ pub(super) enum Look {
 /// Where a lease is looked at.
 pub(super) enum Gate {
     /// A running instance keeps it for its region.
-    Asked { client: HttpClient, url: String, pause: Duration },
+    Asked { client: Box<HttpClient>, url: String, pause: Duration },
     /// We keep it.
     Kept { keeper: Keeper, reports: watch::Receiver<Report>, holder: String },
 }
@@ -127,7 +127,7 @@ fn asked(url: &str, arguments: &LeaseArguments) -> Result<Gate> {
     let client =
         HttpClient::new(anywhere()?, arguments.renew.min(Duration::from_secs(5)), &Trust::default())?;
     let url = format!("{}/api/v1/leases/{}", url.trim_end_matches('/'), arguments.name);
-    Ok(Gate::Asked { client, url, pause })
+    Ok(Gate::Asked { client: Box::new(client), url, pause })
 }
 
 /// The user says where requests go.
