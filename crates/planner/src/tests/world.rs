@@ -520,7 +520,7 @@ fn listener_gateway(shape: u8) -> (Value, Value) {
         )
     };
     let mut listeners = vec![json!({ "name": "one", "hostname": host(shape) })];
-    if shape % 3 == 0 {
+    if shape.is_multiple_of(3) {
         listeners.push(json!({ "name": "two", "hostname": host(shape / 3) }));
         listeners.push(json!({ "name": "three" }));
     }
