@@ -101,15 +101,6 @@ impl Planner {
         Backing::of(spec).filter(Backing::is_provider).map(|_| object.clone())
     }
 
-    /// The ExternalDNS that a class is.
-    pub(crate) fn controller_of(&self, name: &str) -> Option<Arc<str>> {
-        let Spec::DNSClass(spec) = &self.class_object(name)?.spec else { return None };
-        match Backing::of(spec)? {
-            Backing::ExternalDNS(controller) => Some(controller),
-            _ => None,
-        }
-    }
-
     /// The class with a name; of two clusters' the first one's.
     pub(crate) fn class_object(&self, name: &str) -> Option<&Arc<Object>> {
         let members = self.snapshot.indexed(&Index::Classes).filter_map(|(_, id)| self.snapshot.entry(id));

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::checks::Checks;
 use crate::object::{Body, Own};
 use crate::pattern;
+use crate::published::{Ours, ReadyOf};
 use crate::status::{Condition, UNOBSERVED, first_sight};
 use crate::{HealthCheck, Meta, Problem};
 
@@ -187,7 +188,7 @@ impl CustomWeight {
 }
 
 impl Body for KuadrantDNSPolicySpec {
-    type Manifest = Own<Self>;
+    type Manifest = Own<Self, Ours<ReadyOf>>;
 
     fn validate(&self, meta: &Meta) -> Vec<Problem> {
         let mut checks = Checks::default();

@@ -12,7 +12,7 @@
 mod clusters;
 mod sets;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::foreign::ListenerGateway;
@@ -43,6 +43,8 @@ pub(crate) struct ListenersOutcome {
     pub(crate) wants_default: bool,
     /// The hosts that are ours to answer, each with where.
     pub(crate) managed: Vec<(Name, Scope)>,
+    /// What stands behind the classes among those places.
+    pub(crate) backings: BTreeMap<Arc<str>, Backing>,
     /// How many listeners are for hosts that are not.
     pub(crate) left_alone: usize,
     /// The clusters, with their weight and place.
@@ -200,6 +202,9 @@ fn find_managed(view: &View<'_>, gateway: &ListenerGateway, outcome: &mut Listen
         managed.extend(scopes.into_iter().map(|scope| (scope, host.clone())));
     }
     outcome.managed = managed.into_iter().map(|(scope, host)| (host, scope)).collect();
+    let classes = outcome.managed.iter().filter_map(|(_, scope)| scope.class());
+    let backing = |class: &str| Some((Arc::from(class), view.class(class).and_then(Backing::of)?));
+    outcome.backings = classes.filter_map(backing).collect();
 }
 
 /// Where a host is ours to answer: the classes that list a domain around it, and where the Zone object

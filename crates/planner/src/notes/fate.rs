@@ -25,8 +25,9 @@ pub(crate) enum Fate<'a> {
 }
 
 /// The reasons that deliveries have. Those of an earlier process are taken over by these words only.
-const REASONS: [&str; 12] = [
+const REASONS: [&str; 13] = [
     "Adopted",
+    "Applied",
     "AuthenticationFailed",
     "InvalidConfiguration",
     "NameConflict",

@@ -4,6 +4,7 @@ use api::Kind;
 use dns::Geo;
 
 use super::fate::{Fate, failed, foreign};
+use crate::backing::Backing;
 use crate::facts::ObjectKey;
 use crate::front::kuadrant_policy::{Attachment, spec_of};
 use crate::front::listener_gateway::{ListenerProblem, ListenersOutcome, Trouble};
@@ -54,14 +55,20 @@ fn applied(planner: &Planner, entry: &Entry, target: &str) -> Vec<Note> {
     let found = id.and_then(|id| Some((id, planner.evaluated(id)?)));
     match found {
         Some((id, evaluated)) => match &evaluated.output.outcome {
-            Outcome::Listeners(outcome) => steered(planner, id, evaluated, outcome),
+            Outcome::Listeners(outcome) => steered(planner, entry, id, evaluated, outcome),
             _ => Vec::new(),
         },
         None => Vec::new(),
     }
 }
 
-fn steered(planner: &Planner, id: Id, evaluated: &Evaluated, outcome: &ListenersOutcome) -> Vec<Note> {
+fn steered(
+    planner: &Planner,
+    policy: &Entry,
+    id: Id,
+    evaluated: &Evaluated,
+    outcome: &ListenersOutcome,
+) -> Vec<Note> {
     if outcome.managed.is_empty() {
         let message = format!(
             "none of the gateway's listeners is for a host in a Zone or below the spec.zones of a DNSClass; {}",
@@ -79,7 +86,9 @@ fn steered(planner: &Planner, id: Id, evaluated: &Evaluated, outcome: &Listeners
         let more = outcome.problems.len() - 1;
         return self::problem(problem, more);
     }
-    let bad = evaluated.output.claims.iter().find_map(|claim| unwell(planner, claim));
+    let backing = |claim: &Claim| outcome.backings.get(claim.scope.class()?);
+    let mut claims = evaluated.output.claims.iter();
+    let bad = claims.find_map(|claim| unwell(planner, policy, backing(claim), claim));
     bad.unwrap_or_else(|| vec![ready(outcome)])
 }
 
@@ -136,21 +145,24 @@ fn problem(problem: &ListenerProblem, more: usize) -> Vec<Note> {
 }
 
 /// How a claim fares where its class is a provider that has to confirm it, unless it stands there.
-fn unwell(planner: &Planner, claim: &Claim) -> Option<Vec<Note>> {
+fn unwell(planner: &Planner, policy: &Entry, backing: Option<&Backing>, claim: &Claim) -> Option<Vec<Note>> {
     let class = claim.scope.class()?;
-    if let Some(controller) = planner.controller_of(class) {
+    if let Some(Backing::ExternalDNS(controller)) = backing {
         let message = format!("handed over to {controller} by DNSEndpoint objects, which nobody confirms");
         return Some(vec![Note::unknown("Ready", "Pending", message)]);
     }
-    planner.provider_class(class)?;
+    backing.filter(|backing| backing.is_provider())?;
+    let pending = || {
+        let message = format!("DNSClass {class} has not confirmed {} yet", claim.name.undotted());
+        Note::unknown("Ready", "Pending", message)
+    };
     match planner.fate(claim) {
         Fate::Stands => None,
         Fate::Failed(trouble) => Some(failed(class, trouble)),
         Fate::Foreign(owner, _) => Some(Note::stalled("NameConflict", foreign(class, claim, owner))),
-        Fate::Pending | Fate::Untold => {
-            let message = format!("DNSClass {class} has not confirmed {} yet", claim.name.undotted());
-            Some(vec![Note::unknown("Ready", "Pending", message)])
-        }
+        Fate::Pending => Some(vec![pending()]),
+        // What an earlier process wrote stands until something is heard.
+        Fate::Untold => Some(vec![planner.published_delivery(policy, "Ready").unwrap_or_else(pending)]),
     }
 }
 

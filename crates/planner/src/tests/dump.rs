@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use dns::Name;
+
 use crate::{ChangeKind, Delta, Planner, Scope};
 
 /// Everything that a plan says, part by part.
@@ -128,19 +130,11 @@ impl Dump {
         self.files = format!("{:?}", planner.file_notes());
         self.counts = counts(planner);
         for origin in &delta.zones {
-            match planner.zone(origin) {
-                Some(_) => drop(self.zones.insert(origin.to_string(), zone_text(planner, origin))),
-                None => drop(self.zones.remove(&origin.to_string())),
-            }
+            self.follow_zone(planner, origin);
         }
-        for (origin, name) in &delta.nodes {
-            let sets = planner.sets(origin, name);
-            let key = format!("{origin} {name}");
-            if sets.is_empty() {
-                self.nodes.remove(&key);
-            } else {
-                self.nodes.insert(key, format!("{sets:?}"));
-            }
+        // A back-end has the names of the zones that it has; a class's domain need not be one.
+        for (origin, name) in delta.nodes.iter().filter(|(origin, _)| planner.zone(origin).is_some()) {
+            self.follow_node(planner, origin, name);
         }
         for (child, kind) in &delta.children {
             let key = format!("{child:?}");
@@ -160,6 +154,30 @@ impl Dump {
         }
         self.follow_statuses(planner, delta);
         self.follow_wanted(planner, delta);
+    }
+
+    /// A zone that comes brings all its names, and one that goes takes them along.
+    fn follow_zone(&mut self, planner: &Planner, origin: &Name) {
+        match planner.zone(origin) {
+            Some(_) => {
+                let before = self.zones.insert(origin.to_string(), zone_text(planner, origin));
+                let names = planner.nodes(origin).filter(|_| before.is_none());
+                names.for_each(|name| self.follow_node(planner, origin, &name));
+            }
+            None => {
+                self.zones.remove(&origin.to_string());
+                self.nodes.retain(|key, _| !key.starts_with(&format!("{origin} ")));
+            }
+        }
+    }
+
+    fn follow_node(&mut self, planner: &Planner, origin: &Name, name: &Name) {
+        let sets = planner.sets(origin, name);
+        let key = format!("{origin} {name}");
+        match sets.is_empty() {
+            true => drop(self.nodes.remove(&key)),
+            false => drop(self.nodes.insert(key, format!("{sets:?}"))),
+        }
     }
 
     fn follow_statuses(&mut self, planner: &Planner, delta: &Delta) {
