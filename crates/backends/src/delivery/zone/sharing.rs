@@ -213,7 +213,7 @@ impl Zone {
         match footing {
             Footing::Shared(sharing) => {
                 dealings.terms.shares.insert(rtype, sharing.share.clone());
-                return self.deal_with_sharers(rtype, sharing, before, situation);
+                self.deal_with_sharers(rtype, sharing, before, situation)
             }
             Footing::Waits(_) => drop(dealings.terms.wants.insert(rtype)),
             Footing::Yields(_) => {
