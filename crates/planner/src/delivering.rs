@@ -20,6 +20,7 @@ use crate::output::Outcome;
 use crate::place::{Place, Scope};
 use crate::planner::Planner;
 use crate::resolve::Set;
+use crate::setting::Setting;
 use crate::snapshot::Id;
 use crate::zone_state::Node;
 
@@ -148,9 +149,13 @@ impl Planner {
         starved.filter(move |(own, ..)| **own == *class).map(|(_, zone, host)| (zone, host))
     }
 
-    /// What a class is to hold at a name of a zone, by type.
+    /// What a class is to hold at a name of a zone, by type. A DNS server delivers nothing, and does not
+    /// follow what would be.
     pub fn wanted(&self, class: &str, zone: &Name, name: &Name) -> Vec<WantedSet> {
         let mut wanted: Vec<WantedSet> = Vec::new();
+        if matches!(self.setting, Setting::Server { .. }) {
+            return wanted;
+        }
         if let Some(number) = self.zone_numbers.get(zone) {
             let node = self.zones[*number as usize].nodes.get(name);
             let sets = node.into_iter().flat_map(|node| node.sets.iter().map(move |set| (node, set)));

@@ -32,14 +32,22 @@ pub(crate) struct Domains {
 #[derive(Debug, Default)]
 struct Members {
     classes: BTreeMap<Arc<str>, u32>,
+    /// Those of the classes that a spec names. Where there are any, they alone decide where the zone is: a DNS
+    /// server knows no others.
+    named: BTreeMap<Arc<str>, u32>,
     /// How often each is among the classes, oldest first.
     ranks: BTreeMap<(Rank, Id), u32>,
 }
 
 impl Members {
     /// What decides whether and where there is a zone.
-    fn summary(&self) -> (Vec<&Arc<str>>, Option<&Rank>) {
-        (self.classes.keys().collect(), self.oldest())
+    fn summary(&self) -> (Vec<Arc<str>>, Option<Rank>) {
+        (self.deciding().cloned().collect(), self.oldest().cloned())
+    }
+
+    fn deciding(&self) -> impl Iterator<Item = &Arc<str>> {
+        let deciding = if self.named.is_empty() { &self.classes } else { &self.named };
+        deciding.keys()
     }
 
     fn oldest(&self) -> Option<&Rank> {
@@ -49,6 +57,7 @@ impl Members {
     fn count(&mut self, class: &Arc<str>, member: Option<&(Rank, Id)>, comes: bool) {
         change(&mut self.classes, class, comes);
         if let Some(member) = member {
+            change(&mut self.named, class, comes);
             change(&mut self.ranks, member, comes);
         }
     }
@@ -86,13 +95,9 @@ impl Domains {
 
     fn count(&mut self, domain: &Name, class: &Arc<str>, member: Option<&(Rank, Id)>, comes: bool) -> bool {
         let members = self.members.entry(domain.clone()).or_default();
-        let owned = |members: &Members| {
-            let (classes, oldest) = members.summary();
-            (classes.into_iter().cloned().collect::<Vec<_>>(), oldest.cloned())
-        };
-        let before = owned(members);
+        let before = members.summary();
         members.count(class, member, comes);
-        let decides = owned(members) != before;
+        let decides = members.summary() != before;
         if members.classes.is_empty() {
             self.members.remove(domain);
         }
@@ -166,7 +171,7 @@ impl Planner {
             origin: domain.clone(),
             source: Source::Domain(domain.clone()),
             rank,
-            scope: self.domain_scope(&members.classes),
+            scope: self.domain_scope(members),
             ttl: None,
             permissions: None,
         }))
@@ -175,15 +180,15 @@ impl Planner {
     /// Our server answers an implied zone in the view of the class that it is for, and nowhere else:
     /// elsewhere nobody said anything about the domain. With two such classes, or for what names no class,
     /// it is in all views.
-    fn domain_scope(&self, classes: &BTreeMap<Arc<str>, u32>) -> Scope {
-        if classes.contains_key("") {
+    fn domain_scope(&self, members: &Members) -> Scope {
+        if members.classes.contains_key("") {
             return Scope::Everywhere;
         }
         let place = |class: &Arc<str>| Place::Class(class.clone());
-        let mut served = classes.keys().map(place).filter(|place| self.views.places.contains(place));
+        let mut served = members.deciding().map(place).filter(|place| self.views.places.contains(place));
         match (served.next(), served.next()) {
             (Some(only), None) => Scope::At(only),
-            (None, _) => classes.keys().next().map_or(Scope::Everywhere, |class| Scope::At(place(class))),
+            (None, _) => members.deciding().next().map_or(Scope::Everywhere, |class| Scope::At(place(class))),
             _ => Scope::Everywhere,
         }
     }

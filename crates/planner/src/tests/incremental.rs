@@ -99,3 +99,10 @@ fn a_claim_of_the_name_servers_that_a_zone_has_anyway_is_told() {
         check(&setting, &batches).unwrap();
     }
 }
+
+#[test]
+fn a_zone_is_where_a_spec_names_its_class_whatever_stands_elsewhere() {
+    let step = |kind, which, shape, what| Step { cluster: 0, kind, which, shape, what };
+    let batches = [vec![step(87, 0, 75, 27)], vec![step(221, 0, 215, 3)], vec![step(123, 4, 59, 43)]];
+    check(&Setting::Server { classes: Vec::new() }, &batches).unwrap();
+}
