@@ -107,7 +107,7 @@ impl Engine {
         if self.running.len() >= self.most {
             return None;
         }
-        let due = self.start + self.schedule.next()?;
+        let due = self.start + self.schedule.next_due()?;
         Some(due.max(Instant::now() + TICK))
     }
 

@@ -52,7 +52,7 @@ impl Schedule {
     }
 
     /// When the next run is due.
-    pub fn next(&mut self) -> Option<Duration> {
+    pub fn next_due(&mut self) -> Option<Duration> {
         loop {
             let Reverse((due, probe)) = *self.due.peek()?;
             if self.beats.get(&probe).is_some_and(|beat| beat.due == Some(due)) {
@@ -64,7 +64,7 @@ impl Schedule {
 
     /// A probe whose time has come; it is not run again before [`Schedule::ran`].
     pub fn pop(&mut self, now: Duration) -> Option<ProbeId> {
-        self.next().filter(|due| *due <= now)?;
+        self.next_due().filter(|due| *due <= now)?;
         let Reverse((_, probe)) = self.due.pop()?;
         self.beats.get_mut(&probe)?.due = None;
         Some(probe)
@@ -110,7 +110,7 @@ mod tests {
         chance: f64,
     ) -> Vec<(Duration, ProbeId)> {
         let mut all = Vec::new();
-        while let Some(due) = schedule.next().filter(|due| *due < end) {
+        while let Some(due) = schedule.next_due().filter(|due| *due < end) {
             let probe = schedule.pop(due).unwrap();
             all.push((due, probe));
             schedule.ran(probe, due + lasts, chance);
@@ -138,10 +138,10 @@ mod tests {
         schedule.insert(ProbeId(1), ms(1000), ms(0), 0.0);
         assert_eq!((schedule.pop(ms(0)), schedule.pop(ms(5000))), (Some(ProbeId(1)), None), "it runs");
         schedule.ran(ProbeId(1), ms(1010), 0.0);
-        assert_eq!(schedule.next(), Some(ms(1010)));
+        assert_eq!(schedule.next_due(), Some(ms(1010)));
         schedule.pop(ms(1010)).unwrap();
         schedule.ran(ProbeId(1), ms(1020), 0.0);
-        assert_eq!(schedule.next(), Some(ms(2000)), "back on the beat");
+        assert_eq!(schedule.next_due(), Some(ms(2000)), "back on the beat");
         schedule.pop(ms(2000)).unwrap();
         schedule.ran(ProbeId(1), ms(9_500), 0.0);
         assert_eq!(runs(&mut schedule, ms(11_500), ms(1), 0.0).len(), 3, "at 9.5, 10 and 11 s");
@@ -158,7 +158,11 @@ mod tests {
             runs(&mut schedule, ms(2000), ms(1), 0.0).into_iter().map(|(at, id)| (at, id.0)).collect();
         assert_eq!(all, [(ms(200), 2), (ms(300), 3), (ms(1200), 2), (ms(1300), 3)]);
         schedule.ran(ProbeId(1), ms(2000), 0.0);
-        assert_eq!(schedule.next(), Some(ms(2200)), "a run that ends after its probe has gone is nothing");
+        assert_eq!(
+            schedule.next_due(),
+            Some(ms(2200)),
+            "a run that ends after its probe has gone is nothing"
+        );
     }
 
     proptest! {
