@@ -8,7 +8,9 @@ use e2e::{
     Cluster, DocumentServer, Etcd, Folder, Options, Process, Start, Up, call, dig, fingerpost, run, wait_for,
     wait_for_within,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::world::World;
 
 /// The lease runs out only after a stall that even a busy machine does not have.
 const TIMES: &str = "lease: 12s\n    renew: 1s";
@@ -356,4 +358,29 @@ fn a_command_is_gated_by_the_region_s_own_lease() -> Result<()> {
     assert!(moved.status.success(), "{}", String::from_utf8_lossy(&moved.stdout));
     assert_eq!(one.wait_for_end()?, Some(75), "{}", one.output());
     other.wait_for_output("runs 2")
+}
+
+#[test]
+fn an_operator_follows_an_annotation_and_takes_it_away() -> Result<()> {
+    const PATH: &str = "/apis/fingerpost.dev/v1alpha1/namespaces/apps/placements/web";
+    let (world, etcd) = (World::alone()?, [Etcd::alone()?]);
+    let witness = etcd_witness(&etcd);
+    world.apply(&placement("weu", &witness))?;
+    let operator = world.operator(&["--allow-target=127.0.0.0/8"])?;
+    world.expect_field(PATH, "/status/lease/holder", &json!("weu")).with_context(|| operator.output())?;
+    let lease: Value = serde_json::from_str(&operator.get("/api/v1/leases/apps/web")?)?;
+    assert_eq!((&lease["held"], &lease["generation"]), (&json!(true), &json!(1)), "{lease:#}");
+    let neu = Region::start("neu", &witness)?;
+    neu.wait("neu to see the holder", |lease| lease["active"] == "weu")?;
+    let kubeconfig = world.cluster().kubeconfig("admin")?.display().to_string();
+    let moved = run(&["switchover", "apps/web", "--to", "neu", "--kube", "--kubeconfig", &kubeconfig])?;
+    let text = String::from_utf8_lossy(&moved.stdout).into_owned();
+    assert!(moved.status.success(), "{text}{}", String::from_utf8_lossy(&moved.stderr));
+    neu.wait_for_answer("192.0.2.2")?;
+    world.expect_field(PATH, "/status/active", &json!("neu"))?;
+    world.expect("the annotation to go", |api| {
+        let object = api.get(PATH).ok().flatten().unwrap_or_default();
+        let annotation = &object["metadata"]["annotations"]["fingerpost.dev/switchover-to"];
+        if annotation.is_null() { Ok(()) } else { Err(object.to_string()) }
+    })
 }
