@@ -238,7 +238,7 @@ impl World {
             self.processes[index].wakes = self.now + self.chance.below(15_000);
         }
         if self.chance.once_in(self.faults.whim) {
-            self.processes[index].intent = self.whim(index);
+            self.processes[index].intent = self.whim();
         }
         if self.chance.once_in(self.faults.kill) {
             self.kill(index);
@@ -256,7 +256,7 @@ impl World {
         }
     }
 
-    fn whim(&mut self, index: usize) -> Intent {
+    fn whim(&mut self) -> Intent {
         let other = name(self.chance.below(self.regions as u64) as usize);
         let patience = Duration::from_millis(self.chance.below(2) * RENEW);
         match self.chance.below(9) {
