@@ -52,6 +52,8 @@ mod kill;
 mod kill_deliveries;
 #[path = "e2e/kill_operator.rs"]
 mod kill_operator;
+#[path = "e2e/kuadrant.rs"]
+mod kuadrant;
 #[path = "e2e/large_zones.rs"]
 mod large_zones;
 #[path = "e2e/lease.rs"]

@@ -44,7 +44,7 @@ const FAMILIES: [Family; 5] = [
     Family {
         page: "kuadrant",
         groups: &["kuadrant.io"],
-        about: "Load balancing of Gateway API gateways. This version validates the kind and does not plan it.",
+        about: "Load balancing of Gateway API gateways: [gateways in several clusters](../kuadrant.md).",
     },
     Family {
         page: "placement",

@@ -2,8 +2,12 @@
 
 mod delivered_record;
 mod dns_endpoint;
+mod listener_gateway;
+mod managed_cluster;
 mod service;
 
 pub use delivered_record::{DeliveredRecord, Delivery};
 pub use dns_endpoint::{DNSEndpointSpec, Endpoint, ProviderSpecific};
+pub use listener_gateway::{GatewayAddress, Listener, ListenerGateway};
+pub use managed_cluster::ManagedCluster;
 pub use service::{Ingress, Service};

@@ -143,15 +143,17 @@ impl HealthCheck {
         self.failures.unwrap_or(by_default)
     }
 
+    /// The status codes that mean up, each as first and last.
+    pub fn codes(&self) -> Vec<(u16, u16)> {
+        match &self.expected_codes {
+            Some(entries) => entries.iter().filter_map(|entry| pattern::status_codes(entry)).collect(),
+            None => vec![(200, 299)],
+        }
+    }
+
     /// Whether a status code means up.
     pub fn expects(&self, code: u16) -> bool {
-        let within = |entry: &String| {
-            pattern::status_codes(entry).is_some_and(|(first, last)| (first..=last).contains(&code))
-        };
-        match &self.expected_codes {
-            Some(entries) => entries.iter().any(within),
-            None => (200..=299).contains(&code),
-        }
+        self.codes().iter().any(|(first, last)| (*first..=*last).contains(&code))
     }
 
     /// Checks everything that the block itself shows.

@@ -104,6 +104,12 @@ impl Kind {
         self.facts().owner == Owner::ours
     }
 
+    /// Whether we write its status: all of it where the kind is ours, and one condition of a Gateway of
+    /// the Gateway API.
+    pub fn has_our_status(self) -> bool {
+        self.is_ours() || self == Kind::ListenerGateway
+    }
+
     /// Finds what a manifest's `apiVersion` and `kind` stand for.
     pub fn lookup(api_version: &str, kind: &str) -> Lookup {
         let named = |candidate: &&Kind| candidate.api_version() == api_version && candidate.kind() == kind;

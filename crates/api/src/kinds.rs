@@ -18,6 +18,8 @@ macro_rules! kinds {
             Record($crate::kubizone::RecordSpec) "kubi.zone/v1alpha1" "Record" "records" namespaced ours;
             Placement($crate::placement::PlacementSpec) "fingerpost.dev/v1alpha1" "Placement" "placements" namespaced ours;
             Service($crate::foreign::Service) "v1" "Service" "services" namespaced foreign;
+            ListenerGateway($crate::foreign::ListenerGateway) "gateway.networking.k8s.io/v1" "Gateway" "gateways" namespaced foreign;
+            ManagedCluster($crate::foreign::ManagedCluster) "cluster.open-cluster-management.io/v1" "ManagedCluster" "managedclusters" cluster foreign;
             DNSEndpoint($crate::foreign::DNSEndpointSpec) "externaldns.k8s.io/v1alpha1" "DNSEndpoint" "dnsendpoints" namespaced foreign;
             ExternalDNSRecord($crate::foreign::DeliveredRecord) "externaldns.k8s.io/v1alpha1" "DNSRecord" "dnsrecords" namespaced foreign;
         }

@@ -36,7 +36,10 @@ pub mod router;
 pub use crds::{crd_yaml, crds, crds_yaml};
 pub use dnsclass::{DNSClassSpec, DNSRecordSpec};
 pub use duration::{Duration, DurationError};
-pub use foreign::{DNSEndpointSpec, DeliveredRecord, Delivery, Endpoint, Ingress, Service};
+pub use foreign::{
+    DNSEndpointSpec, DeliveredRecord, Delivery, Endpoint, GatewayAddress, Ingress, Listener, ListenerGateway,
+    ManagedCluster, Service,
+};
 pub use health_check::{HealthCheck, Protocol};
 pub use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 pub use kind::{Kind, Lookup};
@@ -44,11 +47,13 @@ pub use kuadrant::KuadrantDNSPolicySpec;
 pub use kubizone::{Delegation, RecordDelegation, RecordSpec, ZoneRef, ZoneSpec};
 pub use meta::{Meta, Owner};
 pub use object::{Object, Spec, decode, manifest, validate};
+pub use pattern::is_place;
 pub use placement::PlacementSpec;
 pub use problem::Problem;
 pub use prune::prune;
 pub use published::{
-    Published, PublishedClass, PublishedCondition, PublishedRecord, PublishedSerial, RecordConditions,
+    Published, PublishedClass, PublishedCondition, PublishedPlacement, PublishedRecord, PublishedSerial,
+    RecordConditions,
 };
 pub use reference::{DNSClassRef, SecretKeyRef, SecretRef};
 pub use router::{

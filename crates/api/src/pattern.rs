@@ -151,6 +151,11 @@ fn is_domain(text: &str) -> bool {
         && labels.split('.').all(is_single_hyphenated)
 }
 
+/// Whether a text is the code of a country, or of a continent with `GEO-` before it, in its form.
+pub fn is_place(text: &str) -> bool {
+    is_geo(text)
+}
+
 fn is_geo(text: &str) -> bool {
     match text.strip_prefix("GEO-") {
         Some(continent) => ["AF", "AN", "AS", "EU", "NA", "OC", "SA"].contains(&continent),

@@ -8,7 +8,7 @@ mod witness;
 
 pub use placement::{Failback, Placement, PlacementMode, PlacementSpec, Routing};
 pub use region::{Location, Region, RegionRef};
-pub use status::{HistoryEntry, PlacementLease, PlacementStatus, RegionStatus};
+pub use status::{HistoryEntry, PlacementLease, PlacementStatus, RegionHealth, RegionStatus};
 pub use witness::{EtcdWitness, HttpWitness, KubernetesWitness, Witness};
 
 mod status;

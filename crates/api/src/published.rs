@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::dnsclass::{AppliedIdentity, ClassHealth, RecordError, RecordState};
+use crate::placement::PlacementStatus;
 use crate::status::{Condition, ConditionStatus};
 
 /// What a status says of the past.
@@ -19,6 +20,8 @@ pub enum Published {
     Record(Box<PublishedRecord>),
     /// How the back-end of a DNSClass was.
     Class(Box<PublishedClass>),
+    /// Where a Placement's clients were sent.
+    Placement(Box<PublishedPlacement>),
     /// Whether a back-end holds what a Record, ServiceRoute or Gateway wants: `Ready` of the first,
     /// `Published` of the others.
     Delivery(PublishedCondition),
@@ -100,6 +103,22 @@ pub struct PublishedClass {
     /// The condition `Ready`.
     #[serde(rename = "conditions", deserialize_with = "ready")]
     pub ready: Option<PublishedCondition>,
+}
+
+/// The status of a Placement, as it was last written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PublishedPlacement {
+    /// All of it.
+    pub status: PlacementStatus,
+    /// Its condition `Ready`.
+    pub ready: Option<PublishedCondition>,
+}
+
+impl Publishes for PlacementStatus {
+    fn published(self) -> Option<Published> {
+        let ready = PublishedCondition::among(self.conditions.clone(), "Ready");
+        Some(Published::Placement(Box::new(PublishedPlacement { status: self, ready })))
+    }
 }
 
 fn ready<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PublishedCondition>, D::Error> {

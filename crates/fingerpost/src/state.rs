@@ -34,7 +34,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use api::Kind;
 use dns::{Name, PackedZone};
 use planner::{Change, ClusterId, Memory, ObjectRef, SavedSerial};
 
@@ -188,19 +187,18 @@ impl StateDir {
         }
     }
 
-    /// Under what DNSRecords stood at providers, as last saved; an object's kind is left out, since all are
-    /// DNSRecords.
+    /// Under what DNSRecords stood at providers and what Placements answered, as last saved.
     pub fn load_remembered(&self) -> Vec<Change> {
         let saved: Vec<(u16, Arc<str>, Arc<str>, Memory)> =
             self.load(&self.root.join(REMEMBERED), json).unwrap_or_default();
-        let change = |(cluster, namespace, name, memory)| {
-            let reference = ObjectRef { kind: Kind::DNSRecord, namespace, name };
+        let change = |(cluster, namespace, name, memory): (u16, Arc<str>, Arc<str>, Memory)| {
+            let reference = ObjectRef { kind: memory.kind(), namespace, name };
             Change::Remembered(ClusterId(cluster), reference, memory)
         };
         saved.into_iter().map(change).collect()
     }
 
-    /// Keeps under what DNSRecords stand at providers.
+    /// Keeps under what DNSRecords stand at providers, and what Placements answer.
     pub fn save_remembered(&self, remembered: &[(ClusterId, ObjectRef, Memory)]) {
         let saved: Vec<_> = remembered
             .iter()

@@ -3,8 +3,11 @@
 use api::Kind;
 
 use crate::children::ChildRef;
+use crate::facts::Index;
 use crate::input::ClusterId;
 use crate::marks::{CONTROLLER_ANNOTATIONS, LAST_VALID_SPEC, MANAGED_BY, PARENT_ZONE};
+use crate::notes::kuadrant::POLICY_AFFECTED;
+use crate::output::Outcome;
 use crate::planner::Planner;
 
 /// Whether a label of a DNSEndpoint is one that the plan sets.
@@ -22,6 +25,11 @@ pub fn is_own_metadata(key: &str) -> bool {
     [PARENT_ZONE, LAST_VALID_SPEC].contains(&key)
 }
 
+/// Whether a condition of somebody else's object is one that the plan sets.
+pub fn is_own_condition(kind: &str) -> bool {
+    kind == POLICY_AFFECTED
+}
+
 impl Planner {
     /// The fingerprint of what a planned child says.
     pub fn child_fingerprint(&self, child: &ChildRef) -> Option<u64> {
@@ -34,11 +42,27 @@ impl Planner {
     /// Nobody knows what such an object wants, so what it may have owned stays as it is.
     pub fn is_frozen(&self, cluster: ClusterId, namespace: &str) -> bool {
         let unknown = self.snapshot.unknown.iter().filter(|key| key.cluster == cluster);
-        unknown.into_iter().any(|key| match key.reference.kind {
+        let has_unknown = unknown.into_iter().any(|key| match key.reference.kind {
             Kind::ClusterIdentity | Kind::DNSConfiguration | Kind::Gateway => true,
-            Kind::DNSPolicy | Kind::ServiceRoute | Kind::DNSRecord | Kind::Record => {
-                *key.reference.namespace == *namespace
-            }
+            Kind::DNSPolicy
+            | Kind::ServiceRoute
+            | Kind::DNSRecord
+            | Kind::Record
+            | Kind::Placement
+            | Kind::KuadrantDNSPolicy
+            | Kind::ListenerGateway => *key.reference.namespace == *namespace,
+            _ => false,
+        });
+        has_unknown || self.has_starving_gateway(cluster, namespace)
+    }
+
+    /// Whether a gateway of a namespace is ours to answer for and has lost its addresses before we saw any:
+    /// what an earlier process made of it stays.
+    fn has_starving_gateway(&self, cluster: ClusterId, namespace: &str) -> bool {
+        let index = Index::ListenerGateways(cluster, namespace.into());
+        let mut outcomes = self.snapshot.indexed(&index).filter_map(|(_, id)| self.evaluated(id));
+        outcomes.any(|one| match &one.output.outcome {
+            Outcome::Listeners(outcome) => outcome.trouble.is_some() && one.output.claims.is_empty(),
             _ => false,
         })
     }

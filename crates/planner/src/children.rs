@@ -9,16 +9,17 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use api::{Kind, Object, Spec};
-use dns::Rdata;
+use dns::{Rdata, Steering};
 use rustc_hash::FxHasher;
 use serde_json::Value;
 use smallvec::SmallVec;
 
-use crate::facts::ObjectKey;
+use crate::facts::{Index, ObjectKey};
 use crate::input::{ClusterId, ObjectRef};
 use crate::output::{ChildSeed, Claim, Outcome, SeedDelivery};
 use crate::planner::{Evaluated, Ids, Planner};
 use crate::rank::Rank;
+use crate::setting::Setting;
 use crate::snapshot::Id;
 
 const MAX_LABEL_VALUE: usize = 63;
@@ -31,6 +32,9 @@ pub enum ChildKind {
     DNSEndpoint,
     /// `networking.istio.io/v1 Gateway`
     IstioGateway,
+    /// The `kuadrant.io/v1alpha1 DNSPolicy` of a gateway that has none of a user's: made once, and the
+    /// user's as soon as somebody edits it.
+    DefaultPolicy,
 }
 
 impl fmt::Display for ChildKind {
@@ -38,6 +42,7 @@ impl fmt::Display for ChildKind {
         f.pad(match self {
             ChildKind::DNSEndpoint => "DNSEndpoint",
             ChildKind::IstioGateway => "Istio Gateway",
+            ChildKind::DefaultPolicy => "DNSPolicy",
         })
     }
 }
@@ -67,12 +72,14 @@ impl ChildRef {
 }
 
 /// A record set as a DNSEndpoint says it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ChildSet<'a> {
     pub(crate) claim: &'a Claim,
     /// Its TTL, where that is the DNSEndpoint's to say.
     pub(crate) ttl: Option<u32>,
     pub(crate) data: &'a [Rdata],
+    /// What is up of its steering, and the data that stands for it where there is no record tree.
+    pub(crate) steered: Option<(Steering, Arc<[Rdata]>)>,
 }
 
 /// A child as it was last made.
@@ -105,6 +112,7 @@ impl Planner {
         match child.kind {
             ChildKind::IstioGateway => self.istio_gateway(maker, child),
             ChildKind::DNSEndpoint => self.dns_endpoint(maker, child),
+            ChildKind::DefaultPolicy => self.default_policy(maker, child),
         }
     }
 
@@ -114,6 +122,10 @@ impl Planner {
             |id: &Id| self.made.get(id).is_some_and(|made| made.iter().any(|one| one.child == *child));
         if child.kind == ChildKind::IstioGateway {
             return self.snapshot.id(&gateway_of(child)).filter(makes);
+        }
+        if child.kind == ChildKind::DefaultPolicy {
+            let index = Index::ListenerGateways(child.cluster, child.namespace.clone());
+            return self.snapshot.indexed(&index).map(|(_, id)| id).find(makes);
         }
         let key = child.hash();
         let wanting = self.child_names.get(&key).into_iter().flatten().map(|(id, _)| *id);
@@ -159,6 +171,11 @@ impl Planner {
                 });
             }
         }
+        if self.wants_default_policy(&evaluated.output.outcome) {
+            let name = shorten(format!("{}-default", object.meta.name), MAX_OBJECT_NAME);
+            let child = child(ChildKind::DefaultPolicy, name.into());
+            children.push(Made { child, fingerprint: 0, answered: true });
+        }
         if let (Spec::Gateway(spec), Some(hosts)) = (&object.spec, self.hosts.get(&entry.key)) {
             let mut hasher = FxHasher::default();
             (hosts.fingerprint(), &spec.controller, &spec.credential_name, &object.meta.uid)
@@ -167,6 +184,16 @@ impl Planner {
             children.push(Made { child: made, fingerprint: hasher.finish(), answered: false });
         }
         children
+    }
+
+    /// Whether a gateway is to have a default policy: where objects are made, and a name is ours to answer.
+    fn wants_default_policy(&self, outcome: &Outcome) -> bool {
+        match outcome {
+            Outcome::Listeners(outcome) => {
+                self.setting == Setting::Operator && outcome.wants_default && !outcome.managed.is_empty()
+            }
+            _ => false,
+        }
     }
 
     /// What a child is to say: the claims of its maker that stand; where its maker's class is an
@@ -179,7 +206,9 @@ impl Planner {
     ) -> Vec<ChildSet<'a>> {
         let claims = self.standing_claims(id, evaluated, seed).into_iter();
         if !seed.is_of_class() {
-            return claims.map(|claim| ChildSet { claim, ttl: None, data: &claim.data }).collect();
+            return claims
+                .map(|claim| ChildSet { claim, ttl: None, data: &claim.data, steered: None })
+                .collect();
         }
         claims.filter_map(|claim| self.whole_set(id, claim)).collect()
     }
@@ -189,7 +218,14 @@ impl Planner {
         let node = self.zones[number as usize].nodes.get(&claim.name)?;
         let set = node.sets.iter().find(|set| set.scope == claim.scope && set.rtype == claim.rtype)?;
         let owner = self.set_owner(number, node, claim.scope.class()?, claim.rtype);
-        (owner == Some(id)).then_some(ChildSet { claim, ttl: Some(set.ttl), data: &set.data })
+        if owner != Some(id) {
+            return None;
+        }
+        let steering = set.steering.as_deref().and_then(|tree| self.steering_alive(id, &set.data, tree));
+        let members =
+            || self.lowered(Some(id), claim.scope.class().unwrap_or(""), set.named(&claim.name)).0.data;
+        let steered = steering.map(|steering| (steering, members()));
+        Some(ChildSet { claim, ttl: Some(set.ttl), data: &set.data, steered })
     }
 
     /// The claims of a child that stand, which is what it may publish.
@@ -305,8 +341,8 @@ fn fingerprint_of_endpoint(
     sets: &[ChildSet<'_>],
 ) -> u64 {
     let mut hasher = FxHasher::default();
-    for ChildSet { claim, ttl, data } in sets {
-        (&claim.name, claim.rtype, data, ttl).hash(&mut hasher);
+    for ChildSet { claim, ttl, data, steered } in sets {
+        (&claim.name, claim.rtype, data, ttl, steered).hash(&mut hasher);
     }
     if let Outcome::DnsRecord(outcome) = &evaluated.output.outcome {
         outcome.properties.hash(&mut hasher);
@@ -334,7 +370,7 @@ fn shorten(text: String, most: usize) -> String {
 }
 
 /// Eight hexadecimal digits that say the same in every process and version (FNV-1a).
-fn stable_hash(text: &str) -> String {
+pub(crate) fn stable_hash(text: &str) -> String {
     let fold = |sum: u64, octet: u8| (sum ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3);
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, fold);
     format!("{:08x}", (hash ^ (hash >> 32)) as u32)

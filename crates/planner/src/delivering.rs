@@ -13,7 +13,8 @@ use crate::backing::Backing;
 use crate::delivery::{ClassHealth, Delivered, Deliveries, DeliveryResult, WantedSet};
 use crate::facts::{Index, ObjectKey};
 use crate::input::{ClusterId, ObjectRef};
-use crate::memory::{Identity, Memory};
+use crate::lowering::Abilities;
+use crate::memory::{Identity, Memory, Placed};
 use crate::place::{Place, Scope};
 use crate::planner::Planner;
 use crate::resolve::Set;
@@ -34,6 +35,8 @@ pub(crate) struct Delivering {
     owing: BTreeMap<Name, SmallVec<[Id; 1]>>,
     pub(crate) duties: FxHashMap<Id, Vec<Duty>>,
     pub(crate) health: BTreeMap<Arc<str>, ClassHealth>,
+    /// How much of the steering each provider can do by itself.
+    pub(crate) abilities: BTreeMap<Arc<str>, Abilities>,
     /// Deletions that wait for consent: how many, and their hash.
     pub(crate) held: BTreeMap<Arc<str>, (usize, Box<str>)>,
     /// The provider classes, as they were last told of.
@@ -96,6 +99,15 @@ impl Planner {
         Backing::of(spec).filter(Backing::is_provider).map(|_| object.clone())
     }
 
+    /// The ExternalDNS that a class is.
+    pub(crate) fn controller_of(&self, name: &str) -> Option<Arc<str>> {
+        let Spec::DNSClass(spec) = &self.class_object(name)?.spec else { return None };
+        match Backing::of(spec)? {
+            Backing::ExternalDNS(controller) => Some(controller),
+            _ => None,
+        }
+    }
+
     /// The class with a name; of two clusters' the first one's.
     pub(crate) fn class_object(&self, name: &str) -> Option<&Arc<Object>> {
         let members = self.snapshot.indexed(&Index::Classes).filter_map(|(_, id)| self.snapshot.entry(id));
@@ -155,9 +167,10 @@ impl Planner {
 
     fn wanted_set(&self, zone: u32, class: &str, name: &Name, node: &Node, set: &Set) -> WantedSet {
         let owner = self.set_owner(zone, node, class, set.rtype);
-        let owner = owner.and_then(|id| Some((id, self.record_outcome(id)?)));
-        let Some((id, outcome)) = owner else {
-            return WantedSet { set: Some(set.named(name)), ..keep(set.rtype, None) };
+        let record = owner.and_then(|id| Some((id, self.record_outcome(id)?)));
+        let Some((id, outcome)) = record else {
+            let set = self.lowered(owner, class, set.named(name)).0;
+            return WantedSet { rtype: set.rtype, set: Some(set), ..keep(Rtype::A, None) };
         };
         let domain = outcome.identity.as_ref().map(|identity| identity.domain.clone());
         let records = (!self.is_withheld(id, outcome)).then(|| set.named(name));
@@ -218,7 +231,18 @@ impl Planner {
         Some((soa, here.or_else(anywhere)?))
     }
 
-    /// What is remembered of the DNSRecords: what a restart wants to be told, where no status says it.
+    /// Takes what an earlier process remembered.
+    pub(crate) fn remember(&mut self, key: ObjectKey, memory: Memory) {
+        match memory.placed {
+            Some(placed) => {
+                let placed = Placed { kind: String::new(), ..*placed };
+                self.snapshot.placed.insert(key, placed);
+            }
+            None => drop(self.delivering.remembered.insert(key, memory)),
+        }
+    }
+
+    /// What is remembered of the DNSRecords and Placements: what a restart wants to be told, where no status says it.
     pub fn remembered(&self) -> Vec<(ClusterId, ObjectRef, Memory)> {
         let known = self.delivering.memory.iter().filter_map(|(id, memory)| {
             let (cluster, reference) = self.reference(*id)?;
@@ -226,7 +250,10 @@ impl Planner {
         });
         let waiting = self.delivering.remembered.iter();
         let waiting = waiting.map(|(key, memory)| (key.cluster, key.reference.clone(), memory.clone()));
-        let mut all: Vec<_> = known.chain(waiting).collect();
+        let placed = self.snapshot.placed.iter().map(|(key, placed)| {
+            (key.cluster, key.reference.clone(), Memory::of_placed(key.reference.kind, placed))
+        });
+        let mut all: Vec<_> = known.chain(waiting).chain(placed).collect();
         all.sort_by(|one, other| (one.0, &one.1).cmp(&(other.0, &other.1)));
         all
     }

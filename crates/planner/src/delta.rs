@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use dns::{Name, RecordSet};
+use dns::{Name, ProbeId, RecordSet};
 
 use crate::children::ChildRef;
 use crate::input::{ClusterId, ObjectRef};
 use crate::place::Scope;
+use crate::probe::ProbeSpec;
 
 /// The difference that one run made.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +27,8 @@ pub struct Delta {
     pub classes: Vec<Arc<str>>,
     /// Names whose delivery changed although their content did not: the zone's origin and the name.
     pub deliveries: Vec<(Name, Name)>,
+    /// Probes that came, and those that nobody needs any more, by what they are known by.
+    pub probes: Vec<(ProbeId, Option<ProbeSpec>)>,
     /// Objects whose status may have moved, in the order in which they came.
     pub statuses: Vec<(ClusterId, ObjectRef)>,
 }
@@ -35,7 +38,7 @@ impl Delta {
     pub fn is_empty(&self) -> bool {
         let nothing_to_deliver = self.classes.is_empty() && self.deliveries.is_empty();
         let nothing_to_answer = !self.views && self.zones.is_empty() && self.nodes.is_empty();
-        nothing_to_answer && nothing_to_deliver && self.children.is_empty()
+        nothing_to_answer && nothing_to_deliver && self.children.is_empty() && self.probes.is_empty()
     }
 }
 

@@ -257,7 +257,10 @@ fn children(planner: &Planner) -> Vec<DocumentObject> {
 fn objects(planner: &Planner) -> Vec<DocumentObject> {
     let of =
         |(cluster, object)| Some((planner.cluster_name(cluster), planner.document_of(cluster, &object)?));
-    sorted(planner.objects().into_iter().filter_map(of))
+    // Of somebody else's object that has nothing of ours there is nothing to show.
+    let has_status =
+        |(_, manifest): &(&str, Value)| manifest["status"].as_object().is_some_and(|one| !one.is_empty());
+    sorted(planner.objects().into_iter().filter_map(of).filter(has_status))
 }
 
 fn sorted<'a>(manifests: impl Iterator<Item = (&'a str, Value)>) -> Vec<DocumentObject> {

@@ -1,6 +1,8 @@
 //! Why a name answers as it does: the objects behind it, those that wanted it and did not get it,
 //! and those that would make it answer if something else were there.
 
+mod placement;
+
 use std::sync::Arc;
 
 use api::dnsclass::{Backend, DNSClassSpec};
@@ -117,6 +119,7 @@ impl Planner {
             },
             (Spec::Record(_), Outcome::Record(outcome)) => outcome.fqdn.as_ref() == Some(name),
             (Spec::DNSRecord(_), Outcome::DnsRecord(outcome)) => outcome.fqdn.as_ref() == Some(name),
+            (Spec::Placement(_), Outcome::Placement(outcome)) => outcome.name.as_ref() == Some(name),
             (Spec::DNSEndpoint(spec), Outcome::Endpoint(outcome)) if !outcome.ours => {
                 spec.endpoints.iter().any(|endpoint| Name::parse(&endpoint.dns_name).as_ref() == Ok(name))
             }
@@ -161,6 +164,7 @@ impl Planner {
         match &object.spec {
             Spec::ServiceRoute(spec) => self.route_way(cluster, object, spec),
             Spec::Gateway(spec) => self.gateway_way(entry, spec),
+            Spec::Placement(spec) => self.placement_way(entry, spec),
             Spec::DNSRecord(spec) => vec![self.class_text(cluster, &spec.dns_class_ref.name)],
             Spec::Record(spec) => vec![match &spec.zone_ref {
                 Some(zone) => format!("spec.zoneRef: Zone {}", zone.name),

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::foreign::{DeliveredRecord, Service};
-use api::{Object, Spec};
+use api::{Kind, Object, Spec};
 use dns::{Name, Rtype};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -41,6 +41,10 @@ pub(crate) enum Index {
     Policies(ClusterId, Arc<str>),
     /// The Gateways that have a target postfix.
     Gateways(ClusterId, Box<str>),
+    /// The kuadrant family's DNSPolicies of a namespace.
+    GatewayPolicies(ClusterId, Arc<str>),
+    /// The Gateways of the Gateway API in a namespace.
+    ListenerGateways(ClusterId, Arc<str>),
     /// The DNSClasses of all clusters.
     Classes,
     /// The load balancers with an `istio` label, in one namespace or (`None`) in all.
@@ -56,6 +60,8 @@ impl Index {
         match &object.spec {
             Spec::DNSClass(_) => vec![Index::Classes],
             Spec::DNSPolicy(_) => vec![Index::Policies(cluster, namespace())],
+            Spec::KuadrantDNSPolicy(_) => vec![Index::GatewayPolicies(cluster, namespace())],
+            Spec::ListenerGateway(_) => vec![Index::ListenerGateways(cluster, namespace())],
             Spec::Gateway(spec) => vec![Index::Gateways(cluster, (*spec.target_postfix).into())],
             Spec::Service(service) if is_load_balancer(service) => {
                 let label = object.meta.labels.get("istio");
@@ -88,6 +94,8 @@ pub(crate) enum Fact {
     First(Index),
     /// All of a list.
     List(Index),
+    /// Whether there are objects of a kind and namespace of which no valid version is known.
+    Unknown(ClusterId, Kind, Arc<str>),
     /// Where a Zone object stands: its origin, or why it has none.
     ZoneObject(ObjectKey),
 }

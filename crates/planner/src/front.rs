@@ -4,8 +4,12 @@ pub(crate) mod dns_endpoint;
 pub(crate) mod dns_policy;
 pub(crate) mod dns_record;
 pub(crate) mod gateway;
+pub(crate) mod kuadrant_policy;
+pub(crate) mod listener_gateway;
+pub(crate) mod placement;
 pub(crate) mod record;
 pub(crate) mod service_route;
+pub(crate) mod steered;
 pub(crate) mod zone;
 
 use api::router::{ClusterIdentitySpec, DNSConfigurationSpec};
@@ -28,7 +32,10 @@ pub(crate) fn evaluate(view: &View<'_>, id: Id, object: &Object) -> Output {
         Spec::Record(spec) => record::evaluate(view, object, spec),
         Spec::DNSEndpoint(spec) => dns_endpoint::evaluate(view, object, spec),
         Spec::DNSRecord(spec) => dns_record::evaluate(view, object, spec),
+        Spec::Placement(spec) => placement::evaluate(view, object, spec),
         Spec::DNSClass(spec) => Output::new(Backing::of(spec).map_or(Outcome::Silent, Outcome::Class)),
+        Spec::KuadrantDNSPolicy(spec) => kuadrant_policy::evaluate(view, object, spec),
+        Spec::ListenerGateway(gateway) => listener_gateway::evaluate(view, object, gateway),
         _ => Output::new(Outcome::Silent),
     }
 }

@@ -11,6 +11,7 @@ use dns::{Name, PackedZone, ProbeId};
 use crate::children::ChildRef;
 use crate::delivery::{ClassHealth, Delivered, LookedUp};
 use crate::direction::Direction;
+use crate::lowering::Abilities;
 use crate::memory::Memory;
 use crate::probe::TargetHealth;
 
@@ -63,7 +64,9 @@ pub enum Change {
     ClassHealth(Arc<str>, ClassHealth),
     /// The deletions of a class that wait for consent: how many, and the hash of their set.
     ClassHeld(Arc<str>, Option<(usize, Box<str>)>),
-    /// What an earlier process remembered of a DNSRecord. It counts only where the planner knows
+    /// How much of the steering the provider of a class can do by itself.
+    ClassAbilities(Arc<str>, Abilities),
+    /// What an earlier process remembered of a DNSRecord or Placement. It counts only where the planner knows
     /// nothing of the object yet.
     Remembered(ClusterId, ObjectRef, Memory),
     /// Whether this operator holds the lease, as it does until it is told otherwise: one that does
@@ -71,7 +74,7 @@ pub enum Change {
     Leading(bool),
     /// Today, as `YYYYMMDD`: what serials start with.
     Today(u32),
-    /// How a target is, by its probe.
+    /// How a target is, by its probe; what nobody probes has no health.
     Health(ProbeId, TargetHealth),
     /// What directs a Placement; whoever directs it says so before it first counts.
     Direction(ClusterId, ObjectRef, Direction),

@@ -4,6 +4,8 @@
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// What [`MANAGED_BY`] says on our children, as document 000 has it: users select by it.
 pub const MANAGER: &str = "service-router-operator";
+/// What [`MANAGED_BY`] says on a gateway's default policy.
+pub const DEFAULT_MANAGER: &str = "fingerpost";
 /// The annotations that address a DNSEndpoint to a controller: ExternalDNS's older and newer prefix.
 pub const CONTROLLER_ANNOTATIONS: [&str; 2] =
     ["external-dns.alpha.kubernetes.io/controller", "external-dns.kubernetes.io/controller"];

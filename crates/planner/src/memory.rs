@@ -4,10 +4,11 @@
 //! In a cluster it is in the object's status and survives a restart there; elsewhere it is what the
 //! planner has handed out since its start, and what it was told to remember.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::PublishedRecord;
 use api::dnsclass::{AppliedIdentity, DNSRecordSpec, RecordState};
+use api::{Kind, PublishedRecord};
 use dns::{Name, Rtype};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -63,7 +64,23 @@ pub(crate) struct Owed {
     pub(crate) handed: bool,
 }
 
-/// What is remembered of one DNSRecord.
+/// What is remembered of one Placement, so that it answers when nothing of it can be read or is up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Placed {
+    /// The kind of the object, where that is not a DNSRecord; only while it is handed over.
+    #[serde(default)]
+    pub(crate) kind: String,
+    /// What the regions were reached by when one of them last could be read.
+    pub(crate) regions: BTreeMap<String, Vec<String>>,
+    /// What the other regions were reached by before.
+    #[serde(default)]
+    pub(crate) older: BTreeMap<String, Vec<String>>,
+    /// What a provider that steers by membership was last given while something was up.
+    pub(crate) usable: BTreeSet<String>,
+}
+
+/// What is remembered of one DNSRecord or Placement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
     /// Under what it stands.
@@ -72,9 +89,29 @@ pub struct Memory {
     pub(crate) owed: Vec<Owed>,
     /// The last write that changed the provider, in Unix seconds.
     pub(crate) written: Option<(Written, i64)>,
+    /// What a Placement answers with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) placed: Option<Box<Placed>>,
+}
+
+fn kind_text(kind: Kind) -> String {
+    format!("{} {}", kind.api_version(), kind.kind())
 }
 
 impl Memory {
+    /// What is remembered of an object that is no DNSRecord.
+    pub(crate) fn of_placed(kind: Kind, placed: &Placed) -> Memory {
+        let placed = Placed { kind: kind_text(kind), ..placed.clone() };
+        Memory { placed: Some(Box::new(placed)), ..Memory::default() }
+    }
+
+    /// The kind of the object that it is about.
+    pub fn kind(&self) -> Kind {
+        let kind = self.placed.as_ref().map(|placed| &placed.kind);
+        let named = kind.and_then(|kind| Kind::ALL.iter().find(|one| kind_text(**one) == *kind));
+        named.copied().unwrap_or(Kind::DNSRecord)
+    }
+
     /// What a status remembers.
     pub(crate) fn published(published: &PublishedRecord) -> Memory {
         let owed = published.owed.iter().filter_map(Identity::read);
@@ -86,6 +123,7 @@ impl Memory {
             applied: published.applied.as_ref().and_then(Identity::read),
             owed: owed.map(|identity| Owed { identity, handed: true }).collect(),
             written: published.last_sync_time.map(|time| (written, time.as_second())),
+            placed: None,
         }
     }
 

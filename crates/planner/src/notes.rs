@@ -2,8 +2,10 @@
 
 mod dnsclass;
 pub(crate) mod fate;
+pub(crate) mod kuadrant;
 mod kubizone;
 mod looked_up;
+mod placement;
 mod published;
 mod router;
 
@@ -39,10 +41,13 @@ impl Planner {
             Outcome::DnsRecord(outcome) => dnsclass::record(self, id, entry, outcome),
             Outcome::Policy(outcome) => vec![router::policy(outcome)],
             Outcome::Gateway(outcome) => router::gateway(self, id, entry, outcome),
+            Outcome::GatewayPolicy(attachment) => kuadrant::policy(self, entry, attachment),
+            Outcome::Listeners(outcome) => kuadrant::gateway(outcome),
             Outcome::Route(outcome) => router::route(self, id, entry, outcome),
             Outcome::Zone(outcome) => kubizone::zone(self, entry, outcome),
             Outcome::Record(outcome) => kubizone::record(self, id, entry, outcome),
             Outcome::Endpoint(outcome) => endpoint(self, id, outcome),
+            Outcome::Placement(outcome) => placement::placement(self, id, entry, outcome),
             Outcome::Refused | Outcome::Silent => Vec::new(),
         };
         if let Some(message) = self.failed_children(id) {
@@ -124,7 +129,10 @@ fn not_applied(notes: &mut [Note], message: String) {
 
 fn invalid(entry: &Entry, trouble: &Trouble) -> Vec<Note> {
     let problems: Vec<String> = trouble.problems.iter().map(Problem::to_string).collect();
+    let is_policy = entry.key.reference.kind == Kind::KuadrantDNSPolicy;
     let consequence = match entry.object {
+        Some(_) if is_policy => "the old DNS has been preserved: the last valid version stays in force",
+        None if is_policy => "the old DNS has been preserved; without any, all clusters are answered alike",
         Some(_) => "the last valid version stays in force",
         None => "no valid version is known, so it has no effect",
     };

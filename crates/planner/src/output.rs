@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dns::{Name, Rdata, Rtype, Steering};
+use dns::{Name, Rdata, RecordSet, Rtype, Steering};
 use smallvec::SmallVec;
 
 use crate::backing::Backing;
@@ -11,10 +11,14 @@ use crate::front::dns_endpoint::EndpointOutcome;
 use crate::front::dns_policy::PolicyOutcome;
 use crate::front::dns_record::DnsRecordOutcome;
 use crate::front::gateway::GatewayOutcome;
+use crate::front::kuadrant_policy::Attachment;
+use crate::front::listener_gateway::ListenersOutcome;
+use crate::front::placement::PlacementOutcome;
 use crate::front::record::RecordOutcome;
 use crate::front::service_route::RouteOutcome;
 use crate::front::zone::ZoneOutcome;
 use crate::place::Scope;
+use crate::probe::ProbeSpec;
 
 /// "This object wants this name to answer so, here."
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +35,14 @@ pub(crate) struct Claim {
     pub(crate) scope: Scope,
     /// Whether it adds up with others of its kind: Records that one Zone adopts do.
     pub(crate) shared: bool,
+}
+
+impl Claim {
+    /// The record set that it asks for.
+    pub(crate) fn set(&self) -> RecordSet {
+        let Claim { name, rtype, ttl, data, steering, .. } = self.clone();
+        RecordSet { name, rtype, ttl, data, steering }
+    }
 }
 
 /// A DNSEndpoint to be made, holding some of the claims of its maker.
@@ -98,6 +110,17 @@ impl Output {
     }
 }
 
+impl Outcome {
+    /// What is probed because of the object.
+    pub(crate) fn probes(&self) -> &[ProbeSpec] {
+        match self {
+            Outcome::Listeners(outcome) => &outcome.probes,
+            Outcome::Placement(outcome) => &outcome.probes,
+            _ => &[],
+        }
+    }
+}
+
 /// How an object fared, as data; [`notes`](crate::note) turns it into words.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Outcome {
@@ -109,10 +132,13 @@ pub(crate) enum Outcome {
     DnsRecord(Box<DnsRecordOutcome>),
     Policy(Box<PolicyOutcome>),
     Gateway(Box<GatewayOutcome>),
+    GatewayPolicy(Attachment),
+    Listeners(Box<ListenersOutcome>),
     Route(RouteOutcome),
     Zone(Box<ZoneOutcome>),
     Record(Box<RecordOutcome>),
     Endpoint(Box<EndpointOutcome>),
+    Placement(Box<PlacementOutcome>),
     /// The object was never valid.
     Refused,
     /// Read for others' sake, or of a family that is planned elsewhere.

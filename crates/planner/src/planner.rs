@@ -35,6 +35,7 @@ use crate::input::{Change, ClusterId, ObjectRef, SavedSerial};
 use crate::memory::Identity;
 use crate::output::Output;
 use crate::place::Place;
+use crate::probing::Probing;
 use crate::rank::Rank;
 use crate::serial::merge;
 use crate::setting::{Numbering, Setting};
@@ -88,6 +89,7 @@ pub struct Planner {
     /// Why children could not be applied: those of which an actuator says so.
     pub(crate) failures: BTreeMap<ChildRef, String>,
     pub(crate) delivering: Delivering,
+    pub(crate) probing: Probing,
     domains: Domains,
     /// How many octets of hosts a gateway takes; a test makes it small.
     pub(crate) host_limit: usize,
@@ -166,7 +168,8 @@ impl Planner {
     }
 
     fn set(clusters: Vec<String>, setting: Setting) -> Planner {
-        let snapshot = Snapshot::default();
+        let mut snapshot = Snapshot::default();
+        snapshot.reads_statuses = setting != Setting::Folders;
         let views = Views::of(&snapshot, clusters.len(), &setting);
         Planner {
             clusters,
@@ -188,6 +191,7 @@ impl Planner {
             renamed: FxHashMap::default(),
             failures: BTreeMap::new(),
             delivering: Delivering::default(),
+            probing: Probing::default(),
             domains: Domains::default(),
             host_limit: LIMIT,
         }
@@ -280,7 +284,7 @@ impl Planner {
             Change::Remembered(cluster, reference, memory) => {
                 let key = ObjectKey::new(cluster, reference);
                 if self.snapshot.id(&key).is_none() {
-                    self.delivering.remembered.insert(key, memory);
+                    self.remember(key, memory);
                 }
             }
             Change::Leading(leads) => {
@@ -295,10 +299,21 @@ impl Planner {
             // The date is read when a hash moves, so midnight re-runs nothing.
             Change::Today(today) => self.snapshot.today = today,
             Change::Health(probe, health) => {
-                self.snapshot.health.insert(probe, health);
+                self.probing.take(probe, health);
+                work.statuses.extend(self.probing.users(probe));
+                // What an ExternalDNS is given follows our probes.
+                work.children.extend(self.probing.users(probe));
             }
             Change::Direction(cluster, reference, direction) => {
-                self.snapshot.directions.insert(ObjectKey { cluster, reference }, direction);
+                let key = ObjectKey::new(cluster, reference);
+                work.touched.ids.extend(self.snapshot.id(&key));
+                self.snapshot.directions.insert(key, direction);
+            }
+            Change::ClassAbilities(class, abilities) => {
+                if self.delivering.abilities.get(&class) != Some(&abilities) {
+                    work.statuses.extend(self.steered_by_class(&class));
+                    self.delivering.abilities.insert(class, abilities);
+                }
             }
             Change::Signed(vault, origin, number) => {
                 work.zones.extend(self.zone_numbers.get(&origin));
@@ -318,6 +333,8 @@ impl Planner {
 
     fn remove(&mut self, key: &ObjectKey, work: &mut Work) {
         work.gone.extend(self.snapshot.id(key));
+        self.snapshot.directions.remove(key);
+        self.snapshot.placed.remove(key);
         self.snapshot.remove(key, &mut work.touched);
     }
 

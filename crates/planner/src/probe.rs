@@ -71,6 +71,8 @@ pub struct TargetHealth {
     pub since: i64,
     /// Why it is down, in words of ours; empty where it is not.
     pub reason: Box<str>,
+    /// Whether it was seen up since this process began to ask.
+    pub seen_up: bool,
 }
 
 /// Whether a target is up.

@@ -127,7 +127,7 @@ impl Planner {
             Source::Object(_) => format!("Zone {rank}"),
             Source::File(_, path) => path.to_string(),
             Source::Identity(_) => "implied by ClusterIdentity cluster-identity".to_owned(),
-            Source::Domain(_) => "implied by DNSRecords".to_owned(),
+            Source::Domain(_) => "implied by the objects in it".to_owned(),
         }
     }
 

@@ -7,15 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::{Kind, Object, Problem, Published, Spec};
-use dns::{Name, NameError, PackedZone, ProbeId};
+use dns::{Name, NameError, PackedZone};
 use rustc_hash::FxHashMap;
 
 use crate::direction::Direction;
 use crate::facts::{Fact, Index, ObjectKey};
 use crate::identity::{Controller, Identity, Target};
-use crate::input::{ClusterId, FileNote, SavedSerial};
+use crate::input::{ClusterId, FileNote, ObjectRef, SavedSerial};
 use crate::marks::{FINALIZER, ORPHAN};
-use crate::probe::TargetHealth;
+use crate::memory::Placed;
 use crate::rank::Rank;
 
 /// An object's number; numbers of deleted objects are used again.
@@ -89,8 +89,11 @@ pub(crate) struct Snapshot {
     pub(crate) serials: BTreeMap<Name, SavedSerial>,
     /// What tells the signatures of zones apart, by the vault of their keys.
     pub(crate) signed: BTreeMap<Name, BTreeMap<String, u64>>,
-    pub(crate) health: FxHashMap<ProbeId, TargetHealth>,
     pub(crate) directions: BTreeMap<ObjectKey, Direction>,
+    /// What Placements were last known to be reached by.
+    pub(crate) placed: BTreeMap<ObjectKey, Placed>,
+    /// Whether statuses are read: not in files.
+    pub(crate) reads_statuses: bool,
     pub(crate) today: u32,
     /// Objects that are there and of which no valid version is known.
     pub(crate) unknown: BTreeSet<ObjectKey>,
@@ -156,6 +159,15 @@ impl Snapshot {
         known.is_some() && object.meta.uid.is_some() && known != object.meta.uid.as_ref()
     }
 
+    /// Whether there is an object of a kind and namespace of which no valid version is known.
+    pub(crate) fn has_unknown(&self, cluster: ClusterId, kind: Kind, namespace: &Arc<str>) -> bool {
+        let first = ObjectRef { kind, namespace: namespace.clone(), name: Arc::from("") };
+        let mut from = self.unknown.range(ObjectKey::new(cluster, first)..);
+        from.next().is_some_and(|key| {
+            key.cluster == cluster && key.reference.kind == kind && key.reference.namespace == *namespace
+        })
+    }
+
     /// Takes a new version of an object; an invalid one leaves the version in force as it is.
     pub(crate) fn put(&mut self, key: ObjectKey, object: Arc<Object>, touched: &mut Touched) {
         let (problems, generation) = (api::validate(&object), object.meta.generation);
@@ -187,10 +199,13 @@ impl Snapshot {
         let before = entry.object.clone();
         let after = version.or_else(|| before.clone());
         entry.object.clone_from(&after);
-        match after {
+        let is_other = match after {
             Some(_) => self.unknown.remove(&key),
             None => self.unknown.insert(key.clone()),
         };
+        if is_other {
+            touched.facts.push(unknown(&key));
+        }
         touched.ids.push(id);
         if !says_the_same(before.as_deref(), after.as_deref()) {
             touched.facts.push(Fact::Object(key.clone()));
@@ -218,7 +233,9 @@ impl Snapshot {
     /// Takes an object away.
     pub(crate) fn remove(&mut self, key: &ObjectKey, touched: &mut Touched) {
         let Some(id) = self.ids.remove(key) else { return };
-        self.unknown.remove(key);
+        if self.unknown.remove(key) {
+            touched.facts.push(unknown(key));
+        }
         let entry = self.entries.get_mut(id.0 as usize).and_then(Option::take);
         touched.removed.push(id);
         touched.facts.push(Fact::Object(key.clone()));
@@ -319,6 +336,10 @@ impl Snapshot {
             _ => drop(self.controllers.remove(&cluster)),
         }
     }
+}
+
+fn unknown(key: &ObjectKey) -> Fact {
+    Fact::Unknown(key.cluster, key.reference.kind, key.reference.namespace.clone())
 }
 
 fn is_held(object: &Object) -> bool {

@@ -1,6 +1,7 @@
 //! The status of every object, as the operator would write it; without times, which only a write has.
 
 mod dnsclass;
+mod placement;
 
 use std::collections::BTreeSet;
 
@@ -29,7 +30,7 @@ impl Planner {
     /// All objects that have a status, sorted.
     pub fn objects(&self) -> Vec<(ClusterId, ObjectRef)> {
         let has_status = |(id, entry): &(Id, &Entry)| {
-            entry.key.reference.kind.is_ours()
+            entry.key.reference.kind.has_our_status()
                 && self.evaluated(*id).is_some_and(|one| !matches!(one.output.outcome, Outcome::Silent))
         };
         let mut objects: Vec<_> =
@@ -43,10 +44,13 @@ impl Planner {
         let id = self.snapshot.id(&ObjectKey::new(cluster, reference.clone()))?;
         let entry = self.snapshot.entry(id)?;
         let outcome = &self.evaluated(id)?.output.outcome;
-        if matches!(outcome, Outcome::Silent) || !reference.kind.is_ours() {
+        if matches!(outcome, Outcome::Silent) || !reference.kind.has_our_status() {
             return None;
         }
         let notes = self.notes_of(id);
+        if !reference.kind.is_ours() {
+            return foreign_status(entry, outcome, &notes);
+        }
         let mut status = self.fields(id, entry, outcome, &notes);
         let generation = entry.generation();
         if let Some(generation) = generation {
@@ -110,6 +114,7 @@ impl Planner {
         let mut fields = match outcome {
             Outcome::DnsRecord(outcome) => self.record_fields(id, entry, outcome, notes),
             Outcome::Class(_) => self.class_fields(entry),
+            Outcome::Placement(outcome) => self.placement_fields(id, entry, outcome),
             Outcome::Refused => self.unknown_record_fields(id),
             _ => Map::new(),
         };
@@ -191,6 +196,15 @@ impl Planner {
             _ => "Pending",
         })
     }
+}
+
+/// What is ours of somebody else's status: some conditions, and nothing where there are none.
+fn foreign_status(entry: &Entry, outcome: &Outcome, notes: &[Note]) -> Option<Value> {
+    if matches!(outcome, Outcome::Refused) {
+        return None;
+    }
+    let conditions: Vec<Value> = notes.iter().map(|note| condition(note, entry.generation())).collect();
+    Some(if conditions.is_empty() { json!({}) } else { json!({ "conditions": conditions }) })
 }
 
 fn policy_phase(state: &PolicyState) -> &'static str {

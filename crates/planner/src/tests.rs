@@ -6,5 +6,6 @@ mod explain;
 mod incremental;
 mod last_valid;
 mod limits;
+mod placement;
 mod signed;
 mod world;

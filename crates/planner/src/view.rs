@@ -11,7 +11,8 @@ use crate::backing::Backing;
 use crate::facts::{Fact, Index, Ledger, ObjectKey, Reads};
 use crate::identity::{Controller, Identity, Target};
 use crate::input::{ClusterId, ObjectRef};
-use crate::output::SeedDelivery;
+use crate::memory::Placed;
+use crate::output::{Output, SeedDelivery};
 use crate::place::{Place, Scope};
 use crate::rank::Rank;
 use crate::snapshot::{Id, Snapshot};
@@ -23,6 +24,8 @@ const DEFAULT_TTL: u32 = 300;
 /// What one evaluation sees of one cluster; remembers everything that was looked at.
 pub(crate) struct View<'a> {
     pub(crate) cluster: ClusterId,
+    /// What the object yielded when it was last evaluated: what cannot be worked out now may stay as it was.
+    pub(crate) before: Option<&'a Output>,
     snapshot: &'a Snapshot,
     zones: &'a ZoneTable,
     reads: RefCell<(&'a mut Ledger, Reads)>,
@@ -35,7 +38,7 @@ impl<'a> View<'a> {
         zones: &'a ZoneTable,
         ledger: &'a mut Ledger,
     ) -> View<'a> {
-        View { cluster, snapshot, zones, reads: RefCell::new((ledger, Reads::default())) }
+        View { cluster, before: None, snapshot, zones, reads: RefCell::new((ledger, Reads::default())) }
     }
 
     /// All that was looked at.
@@ -128,6 +131,29 @@ impl<'a> View<'a> {
             _ => None,
         };
         Some((standing, holder))
+    }
+
+    /// Whether there is an object of a kind and namespace of which no valid version is known.
+    pub(crate) fn has_unknown(&self, kind: Kind, namespace: &Arc<str>) -> bool {
+        self.note(Fact::Unknown(self.cluster, kind, namespace.clone()));
+        self.snapshot.has_unknown(self.cluster, kind, namespace)
+    }
+
+    /// The DNSClasses of this cluster, oldest first.
+    pub(crate) fn classes(&self) -> impl Iterator<Item = (&'a Rank, &'a Object)> {
+        let own = self.cluster;
+        self.list(Index::Classes).into_iter().filter(move |(rank, _)| rank.cluster == own)
+    }
+
+    /// The region that an object's clients are sent to before others, by whoever directs it; else by
+    /// what its status says. Only the object itself looks, and it is evaluated again with both.
+    pub(crate) fn active(&self, object: &Object) -> Option<Arc<str>> {
+        self.snapshot.active(&ObjectKey::of(self.cluster, object))
+    }
+
+    /// What the regions of an object were last known to be reached by.
+    pub(crate) fn placed(&self, object: &Object) -> Placed {
+        self.snapshot.placed(&ObjectKey::of(self.cluster, object))
     }
 
     /// A DNSClass.

@@ -11,7 +11,8 @@
 //! Besides manifests, a YAML file may have directives, each on a line of its own:
 //! `# with: FILE` takes in another file below `testdata`, `# delete: KIND NAMESPACE/NAME` and
 //! `# delete file: PATH` remove, `# failed: NAMESPACE/NAME: WHY` and `# applied: NAMESPACE/NAME` are what
-//! became of a DNSEndpoint, `# today: YYYYMMDD` is the date, what providers say is in `plan/provider.rs`, and
+//! became of a DNSEndpoint, `# today: YYYYMMDD` is the date, what providers say is in `plan/provider.rs`, what
+//! steers in `plan/steering.rs`, and
 //! `# serial: ORIGIN SERIAL HASH` is what an earlier run had saved or another process published.
 //!
 //! `UPDATE=1 cargo test -p planner --test plan` records what comes out now.
@@ -26,6 +27,8 @@ mod feed;
 mod print;
 #[path = "plan/provider.rs"]
 mod provider;
+#[path = "plan/steering.rs"]
+mod steering;
 
 use case::Case;
 
@@ -57,6 +60,11 @@ fn every_case_plans_as_recorded() {
 #[test]
 fn every_manifest_of_document_000_is_in_a_case() {
     assert_eq!(case::unused("admission/accept/document-000"), Vec::<String>::new());
+}
+
+#[test]
+fn every_manifest_of_document_001_is_in_a_case() {
+    assert_eq!(case::unused("admission/accept/document-001"), Vec::<String>::new());
 }
 
 #[test]

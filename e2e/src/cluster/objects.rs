@@ -92,11 +92,13 @@ fn all(api: &Api) -> Result<Vec<Value>> {
     Ok(lists.concat())
 }
 
-/// What an operator keeps beside the objects, and the Services that tests made.
+/// What an operator keeps beside the objects, and the Services, Gateways and ManagedClusters that tests made.
 fn kept(api: &Api) -> Result<Vec<Value>> {
     let named = |object: &Value, name: &str| object["metadata"]["name"] == name;
     let mut kept = api.list_whole("/api/v1/services")?;
     kept.retain(|service| !named(service, "kubernetes"));
+    kept.extend(api.list_whole("/apis/gateway.networking.k8s.io/v1/gateways")?);
+    kept.extend(api.list_whole("/apis/cluster.open-cluster-management.io/v1/managedclusters")?);
     let configs = api.list_whole("/api/v1/configmaps")?;
     kept.extend(configs.into_iter().filter(|object| named(object, "fingerpost-serials")));
     let leases = api.list_whole("/apis/coordination.k8s.io/v1/leases")?;

@@ -165,6 +165,13 @@ impl Default for KuadrantDNSPolicyStatus {
     }
 }
 
+impl TargetRef {
+    /// The Gateway of a name, beside the policy.
+    pub fn gateway(name: &str) -> TargetRef {
+        TargetRef { group: gateway_api(), kind: gateway(), name: name.to_owned(), namespace: None }
+    }
+}
+
 impl LoadBalancing {
     /// By where the client is, in whichever way it was written.
     pub fn geo(&self) -> Option<&GeoDefault> {

@@ -1,5 +1,6 @@
 //! Placement: in which regions an application is and how clients are sent there.
 
+use dns::Name;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{PlacementStatus, Region, Witness};
 use crate::checks::{Checks, MAX_TTL};
 use crate::object::{Body, Own};
+use crate::published::Ours;
 use crate::target::Target;
 use crate::{DNSClassRef, HealthCheck, Meta, Problem};
 
@@ -173,6 +175,17 @@ impl PlacementSpec {
         }
     }
 
+    /// A name that is its own alias answers nobody.
+    fn check_alias(&self, checks: &mut Checks) {
+        let Ok(own) = Name::parse(&self.hostname) else { return };
+        for (index, region) in self.regions.iter().enumerate() {
+            let Some(host) = &region.hostname else { continue };
+            let is_own = Name::parse(host).is_ok_and(|host| host == own);
+            let message = "is spec.hostname itself: name what the region is reached by";
+            checks.require(!is_own, &format!("spec.regions[{index}].hostname"), host, message);
+        }
+    }
+
     fn check_weights(&self, checks: &mut Checks) {
         let canary = self.mode == PlacementMode::WeightedCanary;
         for (index, region) in self.regions.iter().enumerate() {
@@ -215,7 +228,7 @@ impl PlacementSpec {
 }
 
 impl Body for PlacementSpec {
-    type Manifest = Own<Self>;
+    type Manifest = Own<Self, Ours<PlacementStatus>>;
 
     fn validate(&self, _: &Meta) -> Vec<Problem> {
         let mut checks = Checks::default();
@@ -225,6 +238,7 @@ impl Body for PlacementSpec {
             class.check("spec.dnsClassRef", &mut checks);
         }
         self.check_regions(&mut checks);
+        self.check_alias(&mut checks);
         self.check_weights(&mut checks);
         self.check_closest(&mut checks);
         if let Some(health) = &self.health_check {

@@ -13,6 +13,10 @@ pub struct PlacementStatus {
     /// The `metadata.generation` that this status is about; -1 before the first look.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
+    /// The region that clients are sent to before others, where that is not simply the first that is
+    /// up: the one that they were moved to, or the holder of the witness's lease.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<String>,
     /// The regions that clients are sent to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answering: Vec<String>,
@@ -26,7 +30,8 @@ pub struct PlacementStatus {
     /// The latest moves between regions, the newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<HistoryEntry>,
-    /// `Ready`, and `Stalled` where only the user can help.
+    /// `Ready`, and `Stalled` where only the user can help; `Healthy`; `Steering`, which says how the
+    /// class steers; `Regions` and `Witness` where something is amiss with them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
@@ -49,6 +54,9 @@ pub struct RegionStatus {
     pub message: Option<String>,
     /// Whether clients are sent to it.
     pub answering: bool,
+    /// Its addresses, or its host name; where they are read from another object, what was last read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<String>,
 }
 
 /// Whether a region is up.
@@ -96,6 +104,7 @@ impl Default for PlacementStatus {
     fn default() -> Self {
         Self {
             observed_generation: Some(UNOBSERVED),
+            active: None,
             answering: Vec::new(),
             regions: Vec::new(),
             lease: None,

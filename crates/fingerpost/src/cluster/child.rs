@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use api::{Kind, Lookup};
 use planner::ChildKind;
+use planner::marks::MANAGED_BY;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -13,6 +14,9 @@ use super::fingerprint::fingerprint;
 
 /// Our name among the managers of fields.
 pub const MANAGER: &str = "fingerpost";
+
+/// The content of every default policy: none is written twice.
+const UNCHANGED: u64 = 0;
 
 /// What a child in the cluster says, as far as we are concerned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +59,13 @@ struct Owner {
     uid: String,
 }
 
+impl Owner {
+    /// Whether its kind is ours: of somebody else's objects, others may make children too.
+    fn is_ours(&self) -> bool {
+        matches!(Kind::lookup(&self.api_version, &self.kind), Lookup::Known(kind) if kind.is_ours())
+    }
+}
+
 #[derive(Deserialize)]
 struct Manager {
     #[serde(default)]
@@ -64,19 +75,34 @@ struct Manager {
 impl ChildSeen {
     /// Reads a child.
     pub fn parse(kind: ChildKind, text: &str) -> Result<ChildSeen, serde_json::Error> {
+        if kind == ChildKind::DefaultPolicy {
+            return ChildSeen::default_policy(serde_json::from_str(text)?);
+        }
         serde_json::from_str(text).map(|child| ChildSeen::of(kind, child))
     }
 
     /// The fingerprint of a child as it is planned.
     pub fn planned(kind: ChildKind, manifest: Value) -> Option<u64> {
+        if kind == ChildKind::DefaultPolicy {
+            return Some(UNCHANGED);
+        }
         serde_json::from_value(manifest).ok().map(|child| ChildSeen::of(kind, child).content)
+    }
+
+    /// A policy is ours while it is as we made it, whoever manages its status. It is made once, so that it
+    /// never differs from what we would set.
+    fn default_policy(mut manifest: Value) -> Result<ChildSeen, serde_json::Error> {
+        api::prune(Kind::KuadrantDNSPolicy, &mut manifest);
+        let policy = api::decode(Kind::KuadrantDNSPolicy, manifest).ok();
+        let ours = policy.is_some_and(|policy| planner::is_default_policy(&policy));
+        Ok(ChildSeen { ours, owners: Box::new([]), content: UNCHANGED })
     }
 
     fn of(kind: ChildKind, mut child: Child) -> ChildSeen {
         let metadata = &mut child.metadata;
         let managed = metadata.managed_fields.iter().any(|one| one.manager == MANAGER);
         metadata.owner_references.retain(|owner| planner::is_child_owner(&owner.api_version));
-        let ours = managed || !metadata.owner_references.is_empty();
+        let ours = managed || metadata.owner_references.iter().any(Owner::is_ours);
         let owners = metadata.owner_references.iter().filter_map(|owner| {
             match Kind::lookup(&owner.api_version, &owner.kind) {
                 Lookup::Known(kind) => Some(kind),
@@ -95,6 +121,19 @@ pub fn own_fields(kind: ChildKind, manifest: Value) -> Option<Value> {
     Some(content(kind, child))
 }
 
+/// What is ours of an object's status: all of it where the kind is ours, else the conditions that we set.
+pub fn own_status(kind: Kind, status: Value) -> Value {
+    if kind.is_ours() {
+        return status;
+    }
+    let conditions = status.get("conditions").and_then(Value::as_array).into_iter().flatten();
+    let own = |condition: &&Value| condition["type"].as_str().is_some_and(planner::is_own_condition);
+    match conditions.filter(own).cloned().collect::<Vec<_>>() {
+        none if none.is_empty() => json!({}),
+        own => json!({ "conditions": own }),
+    }
+}
+
 fn content(kind: ChildKind, child: Child) -> Value {
     let Metadata { mut labels, mut annotations, mut owner_references, .. } = child.metadata;
     owner_references.sort_by(|one, other| (&one.kind, &one.name).cmp(&(&other.kind, &other.name)));
@@ -104,6 +143,10 @@ fn content(kind: ChildKind, child: Child) -> Value {
             labels.retain(|key, _| planner::is_child_label(key));
             annotations.retain(|key, _| planner::is_child_annotation(key));
             spec.retain(|key, _| key == "endpoints");
+        }
+        ChildKind::DefaultPolicy => {
+            labels.retain(|key, _| key == MANAGED_BY);
+            annotations.clear();
         }
         ChildKind::IstioGateway => {
             labels.clear();

@@ -7,7 +7,7 @@ use planner::document::{Document, DocumentObject};
 use planner::{Change, ChildKind};
 use serde_json::{Map, Value, json};
 
-use super::child::own_fields;
+use super::child::{own_fields, own_status};
 use super::stream::{Failure, Place};
 use super::{Arrival, Connection, Subject, feed, serials};
 
@@ -64,7 +64,11 @@ impl ClusterReading {
                 Subject::IstioGateway if is_ours(ChildKind::IstioGateway, arrival) => {
                     held.children.extend(child(*subject, ChildKind::IstioGateway, manifest).map(object));
                 }
-                Subject::Kind(kind) if kind.is_ours() => {
+                Subject::Kind(kind) if kind.has_our_status() => {
+                    if *kind == api::Kind::KuadrantDNSPolicy && is_ours(ChildKind::DefaultPolicy, arrival) {
+                        held.children
+                            .extend(child(*subject, ChildKind::DefaultPolicy, manifest.clone()).map(object));
+                    }
                     let one = object(status(*subject, arrival, &manifest));
                     // Kinds that have no status of ours are in no plan.
                     if planned.contains(&one.identity().map(str::to_owned)) {
@@ -81,10 +85,10 @@ impl ClusterReading {
 /// A document in the one order in which two of them are compared.
 pub fn normalized(mut document: Document) -> Document {
     for child in &mut document.children {
-        let kind = if child.manifest["kind"] == "DNSEndpoint" {
-            ChildKind::DNSEndpoint
-        } else {
-            ChildKind::IstioGateway
+        let kind = match child.manifest["kind"].as_str() {
+            Some("DNSEndpoint") => ChildKind::DNSEndpoint,
+            Some("DNSPolicy") => ChildKind::DefaultPolicy,
+            _ => ChildKind::IstioGateway,
         };
         if let Some(fields) = own_fields(kind, child.manifest.clone()) {
             child.manifest = with_head(&child.manifest, fields);
@@ -144,7 +148,8 @@ fn status(subject: Subject, arrival: &Arrival, manifest: &Value) -> Value {
             metadata[key] = Value::Object(own);
         }
     }
-    let mut status = manifest["status"].clone();
+    let Subject::Kind(kind) = subject else { return Value::Null };
+    let mut status = own_status(kind, manifest["status"].clone());
     for condition in status.get_mut("conditions").and_then(Value::as_array_mut).into_iter().flatten() {
         if let Some(condition) = condition.as_object_mut() {
             condition.remove("lastTransitionTime");

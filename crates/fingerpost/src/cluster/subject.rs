@@ -39,12 +39,13 @@ impl Subject {
         match kind {
             ChildKind::DNSEndpoint => Subject::Kind(Kind::DNSEndpoint),
             ChildKind::IstioGateway => Subject::IstioGateway,
+            ChildKind::DefaultPolicy => Subject::Kind(Kind::KuadrantDNSPolicy),
         }
     }
 
     /// Which children these objects may be.
     pub fn child_kind(self) -> Option<ChildKind> {
-        [ChildKind::DNSEndpoint, ChildKind::IstioGateway]
+        [ChildKind::DNSEndpoint, ChildKind::IstioGateway, ChildKind::DefaultPolicy]
             .into_iter()
             .find(|kind| Subject::of_children(*kind) == self)
     }
@@ -101,13 +102,18 @@ impl Subject {
         }
     }
 
-    /// The path of one object.
-    pub fn object_path(self, namespace: &str, name: &str) -> String {
+    /// The path of its objects in a namespace.
+    pub fn objects_path(self, namespace: &str) -> String {
         let root = root(self.api_version());
         match namespace {
-            "" => format!("{root}/{}/{name}", self.plural()),
-            _ => format!("{root}/namespaces/{namespace}/{}/{name}", self.plural()),
+            "" => format!("{root}/{}", self.plural()),
+            _ => format!("{root}/namespaces/{namespace}/{}", self.plural()),
         }
+    }
+
+    /// The path of one object.
+    pub fn object_path(self, namespace: &str, name: &str) -> String {
+        format!("{}/{name}", self.objects_path(namespace))
     }
 
     /// The field selector that narrows the watch.

@@ -5,7 +5,7 @@
 
 use http::Request;
 use planner::marks::FINALIZER;
-use planner::{ChildRef, ObjectRef};
+use planner::{ChildKind, ChildRef, ObjectRef};
 use serde_json::{Value, json};
 
 use super::live::{LiveChild, LiveObject};
@@ -14,9 +14,12 @@ use crate::cluster::Subject;
 use crate::cluster::child::MANAGER;
 use crate::cluster::subject::SERIALS;
 
-/// Applies a child.
+/// Applies a child; a default policy is only ever created.
 pub fn apply_child(child: &ChildRef, manifest: &Value) -> Option<Write> {
     let subject = Subject::of_children(child.kind);
+    if child.kind == ChildKind::DefaultPolicy {
+        return create(subject, &child.namespace, manifest);
+    }
     apply(subject, subject.object_path(&child.namespace, &child.name), manifest, false)
 }
 
@@ -79,6 +82,15 @@ pub fn apply_serials(namespace: &str, data: &std::collections::BTreeMap<String, 
 
 fn head(object: &ObjectRef, metadata: Value) -> Value {
     json!({ "apiVersion": object.kind.api_version(), "kind": object.kind.kind(), "metadata": metadata })
+}
+
+fn create(subject: Subject, namespace: &str, manifest: &Value) -> Option<Write> {
+    let request = Request::post(format!("{}?fieldManager={MANAGER}", subject.objects_path(namespace)))
+        .header("content-type", "application/json")
+        .header("accept", "application/json")
+        .body(serde_json::to_vec(manifest).ok()?)
+        .ok()?;
+    Some(Write { verb: Verb::Create, subject, status: false, request })
 }
 
 fn apply(subject: Subject, path: String, manifest: &Value, status: bool) -> Option<Write> {

@@ -13,7 +13,7 @@ use planner::{ChildRef, ObjectRef};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::cluster::child::ChildSeen;
+use crate::cluster::child::{ChildSeen, own_status};
 use crate::cluster::fingerprint::fingerprint;
 use crate::cluster::{Arrival, Subject};
 pub use status::{LiveCondition, Words, with_times};
@@ -141,7 +141,7 @@ impl Live {
         let (mut metadata, mut status) = same.map_or_else(Default::default, |one| (one.metadata, one.status));
         let WrittenMetadata { labels, annotations, finalizers } = written.metadata;
         metadata.see(own_metadata(&labels, &annotations, &finalizers));
-        let content = written.status.unwrap_or_default();
+        let content = own_status(object.kind, written.status.unwrap_or_default());
         status.see(status::content(&content));
         let live = LiveObject {
             uid: arrival.uid.clone(),
@@ -287,7 +287,6 @@ pub fn wanted_status(status: &Value) -> u64 {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
-    use api::Kind;
     use serde_json::json;
     use serde_json::value::RawValue;
 

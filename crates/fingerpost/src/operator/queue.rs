@@ -67,6 +67,7 @@ impl Work {
             Work::Child(child) => match child.kind {
                 ChildKind::DNSEndpoint => "DNSEndpoint",
                 ChildKind::IstioGateway => "IstioGateway",
+                ChildKind::DefaultPolicy => "DefaultPolicy",
             },
             Work::Serials => "Serials",
         }

@@ -12,6 +12,8 @@ use crate::cluster::{Arrival, Subject, chain};
 /// What a write does; as RBAC calls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verb {
+    /// Create, where nothing is.
+    Create,
     /// Server-side apply.
     Patch,
     /// Delete.
@@ -22,6 +24,7 @@ impl Verb {
     /// The verb in a ClusterRole.
     pub fn name(self) -> &'static str {
         match self {
+            Verb::Create => "create",
             Verb::Patch => "patch",
             Verb::Delete => "delete",
         }
@@ -98,7 +101,7 @@ impl Sender {
         };
         match write.verb {
             Verb::Delete => Ok(None),
-            Verb::Patch => parse(text).map(Some),
+            Verb::Create | Verb::Patch => parse(text).map(Some),
         }
     }
 }

@@ -15,6 +15,7 @@ spec: {externalDNSControllers: [{name: external-dns-weu, region: weu}]}
 #[rstest]
 #[case(&["examples/quickstart"], "good: 10 objects, 0 errors, 0 warnings\n")]
 #[case(&["weu=examples/regions/weu", "neu=examples/regions/neu"], "good: 16 objects, 0 errors, ")]
+#[case(&["examples/kuadrant"], "good: 6 objects, 0 errors, 0 warnings\n")]
 #[case(&["examples/zones"], "good: 12 objects, 0 errors, 1 warning\n")]
 fn good_examples_are_good(#[case] folders: &[&str], #[case] summary: &str) {
     let run = fingerpost(&[&["check"], folders].concat());

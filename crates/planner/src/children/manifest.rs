@@ -5,9 +5,13 @@ use dns::{Rdata, Rtype};
 use serde_json::{Value, json};
 
 use super::{ChildRef, ChildSet, gateway_of, label_value};
-use crate::marks::{CONTROLLER_ANNOTATIONS, CONTROLLER_LABEL, MANAGED_BY, MANAGER, REGION_LABEL};
+use crate::front::kuadrant_policy::default_policy;
+use crate::marks::{
+    CONTROLLER_ANNOTATIONS, CONTROLLER_LABEL, DEFAULT_MANAGER, MANAGED_BY, MANAGER, REGION_LABEL,
+};
 use crate::output::{ChildSeed, Outcome};
 use crate::planner::{Evaluated, Planner};
+use crate::record_tree::{SteeredSet, TreeSet, record_tree};
 use crate::snapshot::Id;
 
 impl Planner {
@@ -27,7 +31,24 @@ impl Planner {
                 "annotations": annotations(seed),
                 "ownerReferences": owners(object, evaluated),
             },
-            "spec": { "endpoints": endpoints(&sets, &evaluated.output.outcome) },
+            "spec": { "endpoints": endpoints(object, &sets, &evaluated.output.outcome) },
+        }))
+    }
+
+    /// It is labelled as ours and has no owner: it is the user's once it is edited, whatever becomes of the
+    /// gateway.
+    pub(super) fn default_policy(&self, id: Id, child: &ChildRef) -> Option<Value> {
+        let gateway = &self.snapshot.object(id)?.meta.name;
+        let spec = default_policy(gateway);
+        Some(json!({
+            "apiVersion": Kind::KuadrantDNSPolicy.api_version(),
+            "kind": Kind::KuadrantDNSPolicy.kind(),
+            "metadata": {
+                "name": child.name,
+                "namespace": child.namespace,
+                "labels": { MANAGED_BY: DEFAULT_MANAGER },
+            },
+            "spec": spec,
         }))
     }
 
@@ -104,8 +125,9 @@ fn annotations(seed: &ChildSeed) -> Value {
     CONTROLLER_ANNOTATIONS.iter().map(|key| ((*key).to_owned(), json!(seed.controller))).collect()
 }
 
-fn endpoints(sets: &[ChildSet<'_>], outcome: &Outcome) -> Vec<Value> {
-    let mut sorted: Vec<_> = sets.iter().collect();
+/// The endpoints of a child by name: a tree for a name that is steered, else its sets as they are.
+fn endpoints(object: &Object, sets: &[ChildSet<'_>], outcome: &Outcome) -> Vec<Value> {
+    let mut sorted: Vec<&ChildSet<'_>> = sets.iter().collect();
     sorted.sort_by_key(|set| (&set.claim.name, set.claim.rtype));
     let settings: Vec<Value> = match outcome {
         Outcome::DnsRecord(outcome) => {
@@ -114,21 +136,59 @@ fn endpoints(sets: &[ChildSet<'_>], outcome: &Outcome) -> Vec<Value> {
         }
         _ => Vec::new(),
     };
-    let endpoint = |set: &&ChildSet<'_>| {
-        let mut endpoint = json!({
-            "dnsName": set.claim.name.undotted(),
-            "recordType": set.claim.rtype.to_string(),
-            "targets": set.data.iter().map(target).collect::<Vec<_>>(),
-        });
-        if let Some(ttl) = set.ttl {
-            endpoint["recordTTL"] = json!(ttl);
-        }
-        if !settings.is_empty() {
-            endpoint["providerSpecific"] = json!(settings);
-        }
-        endpoint
-    };
-    sorted.iter().map(endpoint).collect()
+    let owner = format!("{}/{}", object.meta.namespace, object.meta.name);
+    let names = sorted.chunk_by(|one, other| one.claim.name == other.claim.name);
+    names.flat_map(|sets| endpoints_of_name(&owner, sets, &settings)).collect()
+}
+
+fn endpoints_of_name(owner: &str, sets: &[&ChildSet<'_>], settings: &[Value]) -> Vec<Value> {
+    let tree = sets.first().filter(|set| set.claim.name != set.claim.zone).and_then(|first| {
+        let steered: Option<Vec<_>> = sets.iter().map(|set| set.steered()).collect();
+        record_tree(&first.claim.name, owner, &steered?)
+    });
+    match tree {
+        Some(tree) => tree.iter().map(|set| tree_endpoint(set)).collect(),
+        None => sets.iter().map(|set| endpoint(set, settings)).collect(),
+    }
+}
+
+impl ChildSet<'_> {
+    fn steered(&self) -> Option<SteeredSet<'_>> {
+        let (steering, _) = self.steered.as_ref()?;
+        Some(SteeredSet { data: self.data, rtype: self.claim.rtype, steering })
+    }
+}
+
+fn endpoint(set: &ChildSet<'_>, settings: &[Value]) -> Value {
+    let data = set.steered.as_ref().map_or(set.data, |(_, members)| members);
+    let mut endpoint = json!({
+        "dnsName": set.claim.name.undotted(),
+        "recordType": set.claim.rtype.to_string(),
+        "targets": data.iter().map(target).collect::<Vec<_>>(),
+    });
+    if let Some(ttl) = set.ttl {
+        endpoint["recordTTL"] = json!(ttl);
+    }
+    if !settings.is_empty() {
+        endpoint["providerSpecific"] = json!(settings);
+    }
+    endpoint
+}
+
+fn tree_endpoint(set: &TreeSet) -> Value {
+    let mut endpoint = json!({
+        "dnsName": set.name.undotted(),
+        "recordType": set.rtype.to_string(),
+        "targets": set.data.iter().map(target).collect::<Vec<_>>(),
+        "recordTTL": set.ttl,
+    });
+    if let Some(identifier) = &set.identifier {
+        endpoint["setIdentifier"] = json!(identifier);
+    }
+    if let Some((name, value)) = &set.property {
+        endpoint["providerSpecific"] = json!([{ "name": name, "value": value }]);
+    }
+    endpoint
 }
 
 /// A target as ExternalDNS wants it: text as it is, and names without the final dot, but for SRV.

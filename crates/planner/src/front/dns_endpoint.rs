@@ -60,7 +60,13 @@ pub fn is_own_child(object: &Object) -> bool {
 
 /// Whether objects of this group and version have children of ours.
 pub fn is_child_owner(api_version: &str) -> bool {
-    let groups = ["routing.router.io/", "dns.homelab.mortenolsen.pro/", "kubi.zone/"];
+    let groups = [
+        "routing.router.io/",
+        "dns.homelab.mortenolsen.pro/",
+        "kubi.zone/",
+        "fingerpost.dev/",
+        "gateway.networking.k8s.io/",
+    ];
     groups.iter().any(|group| api_version.starts_with(group))
 }
 

@@ -139,7 +139,7 @@ fn add_claims(
 }
 
 /// The Service of the gateway: by name beside it, else by label beside it, else by label anywhere.
-fn load_balancer<'a>(view: &View<'a>, object: &Object, spec: &GatewaySpec) -> Option<&'a Object> {
+pub(crate) fn load_balancer<'a>(view: &View<'a>, object: &Object, spec: &GatewaySpec) -> Option<&'a Object> {
     let namespace = &object.meta.namespace;
     let labelled = |namespace: Option<Arc<str>>| {
         let index = Index::LoadBalancers(view.cluster, namespace, (*spec.controller).into());
@@ -150,7 +150,7 @@ fn load_balancer<'a>(view: &View<'a>, object: &Object, spec: &GatewaySpec) -> Op
     named.or_else(|| labelled(Some(namespace.clone()))).or_else(|| labelled(None))
 }
 
-fn load_balancer_of(object: &Object) -> Option<&Service> {
+pub(crate) fn load_balancer_of(object: &Object) -> Option<&Service> {
     match &object.spec {
         Spec::Service(service) => Some(service),
         _ => None,

@@ -2,11 +2,12 @@
 
 use api::{ConditionStatus as Said, Published, PublishedCondition};
 
-use crate::delivery::{Told, Trouble, hash_of};
+use crate::delivery::{Told, Trouble, hash_of, set_hash};
 use crate::note::{ConditionStatus, Note};
 use crate::output::Claim;
 use crate::place::{Place, Scope};
 use crate::planner::Planner;
+use crate::resolve::Set;
 use crate::setting::Setting;
 use crate::snapshot::Entry;
 
@@ -56,7 +57,12 @@ impl Planner {
                 let node = self.zones[*zone as usize].nodes.get(&claim.name);
                 let mut sets = node.into_iter().flat_map(|node| &node.sets);
                 let set = sets.find(|set| set.scope == claim.scope && set.rtype == claim.rtype);
-                let stands = set.is_some_and(|set| hash_of(&claim.name, set) == *hash);
+                let owner = node.and_then(|node| self.set_owner(*zone, node, class, claim.rtype));
+                let lowered = |set: &Set| self.lowered(owner, class, set.named(&claim.name)).0;
+                let stands = set.is_some_and(|set| match set.steering {
+                    Some(_) => set_hash(&lowered(set)) == *hash,
+                    None => hash_of(&claim.name, set) == *hash,
+                });
                 if stands { Fate::Stands } else { Fate::Pending }
             }
             Told::Failed(trouble) => Fate::Failed(trouble),

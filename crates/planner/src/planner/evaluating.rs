@@ -31,6 +31,8 @@ impl Planner {
             };
             self.evaluated[id.0 as usize] = now;
             if !same {
+                let probes = self.evaluated(id).map(|one| one.output.outcome.probes().to_vec());
+                self.probing.set(id, probes.unwrap_or_default());
                 work.statuses.insert(id);
                 work.children.insert(id);
                 replaced.push((id, before));
@@ -50,10 +52,15 @@ impl Planner {
             return Some(Evaluated { rank, output: Output::new(Outcome::Refused) });
         };
         let rank = Rank::of(entry.key.cluster, object);
-        let view = View::new(entry.key.cluster, &self.snapshot, &self.table, &mut self.ledger);
+        let mut view = View::new(entry.key.cluster, &self.snapshot, &self.table, &mut self.ledger);
+        let before = self.evaluated.get(id.0 as usize).and_then(Option::as_deref);
+        view.before = before.map(|before| &before.output);
         let output = front::evaluate(&view, id, object);
         let reads = view.into_reads();
         self.ledger.record(Reader::main(id), reads);
+        if let Outcome::Placement(outcome) = &output.outcome {
+            self.snapshot.keep_placed(id, outcome);
+        }
         Some(Evaluated { rank, output })
     }
 

@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use api::Kind;
 use dns::Name;
 
-use super::{Planner, Work};
+use super::{Ids, Planner, Work};
 use crate::children::{ChildRef, Made};
 use crate::delta::{ChangeKind, Delta};
+use crate::facts::Index;
+use crate::front::kuadrant_policy::targets;
 use crate::input::ClusterId;
 use crate::place::Scope;
 use crate::setting::Numbering;
@@ -65,6 +68,9 @@ impl Planner {
             work.statuses.extend(self.claimants(cluster, &name));
         }
         self.tell_deliveries(&mut work);
+        let policies = self.policies_of(&work.statuses);
+        work.statuses.extend(policies);
+        work.delta.probes = self.probing.moved();
         let ids = work.statuses.take();
         work.delta.statuses.extend(ids.into_iter().filter_map(|id| self.reference(id)));
         for id in &work.gone {
@@ -80,6 +86,22 @@ impl Planner {
         let named = std::mem::take(&mut work.deliveries).into_iter();
         let named = named.map(|(zone, name)| (self.zones[zone as usize].origin.clone(), name));
         work.delta.deliveries = named.filter(|node| !told.contains(node)).collect();
+    }
+
+    /// The policies of the gateways among some objects: they tell what became of the gateways' names.
+    fn policies_of(&self, ids: &Ids) -> Vec<Id> {
+        let mut policies = Vec::new();
+        for key in ids.0.iter().filter_map(|id| Some(&self.snapshot.entry(*id)?.key)) {
+            if key.reference.kind == Kind::ListenerGateway {
+                let index = Index::GatewayPolicies(key.cluster, key.reference.namespace.clone());
+                let beside = self.snapshot.indexed(&index).map(|(_, id)| id);
+                let targets = |id: &Id| {
+                    self.snapshot.object(*id).is_some_and(|policy| targets(policy, &key.reference.name))
+                };
+                policies.extend(beside.filter(targets));
+            }
+        }
+        policies
     }
 
     /// The objects of a cluster that want a name, in whichever zone.

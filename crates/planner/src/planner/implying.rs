@@ -1,6 +1,6 @@
-//! Zones that DNSRecords imply at their domains.
+//! Zones that DNSRecords imply at their domains, and Placements at the parents of their hosts.
 //!
-//! Many records imply one domain, so each domain counts them and nobody lists them.
+//! Many objects imply one domain, so each domain counts them and nobody lists them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::rank::Rank;
 use crate::snapshot::Id;
 use crate::zone_table::{Candidate, Source, Zone};
 
-/// A domain that a record implies, the class that it is for, and whether it is the one that its spec
+/// A domain that an object implies, the class that it is for (empty where it names none), and whether it is the one that its spec
 /// names: only those have an age, since a DNS server knows no others.
 type Implied = (Name, Arc<str>, bool);
 
@@ -123,17 +123,14 @@ impl Planner {
             None => Rank::of_file(entry.key.cluster, &entry.key.reference.name),
         });
         let own = self.snapshot.object(id).filter(|object| !object.meta.deleting);
-        let own = own.and_then(|object| match &object.spec {
-            Spec::DNSRecord(spec) => Identity::of(spec),
-            _ => None,
-        });
+        let own = own.and_then(|object| implied(&object.spec));
         let remembered = self.delivering.memory.get(&id).into_iter().flat_map(|memory| memory.identities());
         // Where our own server answers, what once stood elsewhere is no zone.
         let is_elsewhere = |one: &&Identity| !self.views.places.contains(&Place::Class(one.class.clone()));
-        let own = own.iter().map(|one| (one, true));
-        let all = own.chain(remembered.filter(is_elsewhere).map(|one| (one, false)));
-        let all: BTreeSet<Implied> =
-            all.map(|(one, is_own)| (one.domain.clone(), one.class.clone(), is_own)).collect();
+        let own = own.map(|(domain, class)| (domain, class, true));
+        let remembered = remembered.filter(is_elsewhere);
+        let remembered = remembered.map(|one| (one.domain.clone(), one.class.clone(), false));
+        let all: BTreeSet<Implied> = own.into_iter().chain(remembered).collect();
         if !all.is_empty() || self.domains.of_records.contains_key(&id) {
             let rank = rank.unwrap_or_else(|| Rank::of_file(ClusterId(0), &Arc::from("")));
             work.domains.extend(self.domains.set(id, rank, all.into_iter().collect()));
@@ -176,8 +173,12 @@ impl Planner {
     }
 
     /// Our server answers an implied zone in the view of the class that it is for, and nowhere else:
-    /// elsewhere nobody said anything about the domain. With two such classes it is in all views.
+    /// elsewhere nobody said anything about the domain. With two such classes, or for what names no class,
+    /// it is in all views.
     fn domain_scope(&self, classes: &BTreeMap<Arc<str>, u32>) -> Scope {
+        if classes.contains_key("") {
+            return Scope::Everywhere;
+        }
         let place = |class: &Arc<str>| Place::Class(class.clone());
         let mut served = classes.keys().map(place).filter(|place| self.views.places.contains(place));
         match (served.next(), served.next()) {
@@ -185,5 +186,18 @@ impl Planner {
             (None, _) => classes.keys().next().map_or(Scope::Everywhere, |class| Scope::At(place(class))),
             _ => Scope::Everywhere,
         }
+    }
+}
+
+/// The domain that an object implies, and the class that it is for.
+fn implied(spec: &Spec) -> Option<(Name, Arc<str>)> {
+    match spec {
+        Spec::DNSRecord(spec) => Identity::of(spec).map(|one| (one.domain, one.class)),
+        Spec::Placement(spec) => {
+            let class = spec.dns_class_ref.as_ref().map_or("", |class| &class.name);
+            let above = Name::parse(&spec.hostname).ok()?.parent()?;
+            (above != Name::root()).then(|| (above, Arc::from(class)))
+        }
+        _ => None,
     }
 }

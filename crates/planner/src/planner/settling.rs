@@ -78,7 +78,7 @@ impl Planner {
         let now = match self.record_outcome(id) {
             Some(outcome) => self.settled(id, outcome, work),
             None if self.is_unknown_record(id) => self.remembered_before(id),
-            None => return,
+            None => return self.settle_others(id, work),
         };
         let before = self.delivering.memory.insert(id, now.clone());
         if before.as_ref() != Some(&now) {
@@ -95,6 +95,22 @@ impl Planner {
         }
         let duties = self.duties(id);
         self.move_duties(id, duties, work);
+    }
+
+    /// What providers are given of steered names follows the health of their targets.
+    fn settle_others(&mut self, id: Id, work: &mut Work) {
+        let claims = self.evaluated(id).map(|one| &one.output.claims[..]).unwrap_or_default();
+        let is_steered = claims.iter().any(|claim| claim.steering.is_some());
+        let was_steered = || self.delivering.duties.contains_key(&id) || self.has_usable(id);
+        if is_steered || was_steered() {
+            let duties = self.settle_steered(id);
+            self.move_duties(id, duties, work);
+        }
+    }
+
+    fn has_usable(&self, id: Id) -> bool {
+        let placed = self.snapshot.entry(id).and_then(|entry| self.snapshot.placed.get(&entry.key));
+        !self.snapshot.placed.is_empty() && placed.is_some_and(|placed| !placed.usable.is_empty())
     }
 
     /// What is remembered of a record now.
@@ -343,6 +359,10 @@ impl Planner {
             let said = |object: Option<&std::sync::Arc<Object>>| {
                 object.map(|object| (object.spec.clone(), object.meta.annotations.clone()))
             };
+            if before.is_some() != now.is_some() {
+                // Who is given members has something to remember.
+                work.statuses.extend(self.steered_by_class(&class));
+            }
             if said(before) != said(now.as_ref()) {
                 work.delta.classes.push(class.clone());
                 // A deleted record says whether what it owes can be deleted.

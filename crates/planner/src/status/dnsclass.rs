@@ -144,6 +144,6 @@ fn state(notes: &[Note]) -> &'static str {
 }
 
 /// A time as Kubernetes writes it.
-fn time(seconds: i64) -> String {
+pub(super) fn time(seconds: i64) -> String {
     Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH).to_string()
 }

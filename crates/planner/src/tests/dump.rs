@@ -16,6 +16,7 @@ pub(crate) struct Dump {
     classes: String,
     /// What each provider class is to hold, by class, zone and name.
     wanted: BTreeMap<String, String>,
+    probes: BTreeMap<String, String>,
     files: String,
     /// No delta tells of these: who follows the nodes can count them.
     counts: String,
@@ -29,6 +30,8 @@ pub(crate) fn dump(planner: &Planner) -> Dump {
     for (class, _) in planner.provider_classes() {
         dump.want(planner, &class);
     }
+    let probes = planner.probes().map(|(id, spec)| (format!("{id:?}"), format!("{spec:?}")));
+    dump.probes = probes.collect();
     for zone in planner.zones() {
         dump.zones.insert(zone.origin.to_string(), zone_text(planner, &zone.origin));
         for name in planner.nodes(&zone.origin) {
@@ -149,6 +152,12 @@ impl Dump {
                 _ => drop(self.children.insert(key, planner.child(child).unwrap().to_string())),
             }
         }
+        for (probe, spec) in &delta.probes {
+            match spec {
+                Some(spec) => drop(self.probes.insert(format!("{probe:?}"), format!("{spec:?}"))),
+                None => drop(self.probes.remove(&format!("{probe:?}"))),
+            }
+        }
         self.follow_statuses(planner, delta);
         self.follow_wanted(planner, delta);
     }
@@ -184,6 +193,7 @@ impl Dump {
             ("child", &self.children, &other.children),
             ("status", &self.statuses, &other.statuses),
             ("wanted", &self.wanted, &other.wanted),
+            ("probe", &self.probes, &other.probes),
         ];
         for (what, one, two) in parts {
             let keys: std::collections::BTreeSet<_> = one.keys().chain(two.keys()).collect();

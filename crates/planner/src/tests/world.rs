@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::{Kind, Object, Problem};
-use dns::{Name, PackedZone, Rdata, RecordSet, Rtype, read_zone};
+use dns::{Name, PackedZone, ProbeId, Rdata, RecordSet, Rtype, read_zone};
 use serde_json::{Value, json};
 
 use crate::facts::ObjectKey;
 use crate::marks::FINALIZER;
 use crate::{
-    Change, ChildRef, ClassHealth, ClusterId, Delivered, DeliveryResult, FileNote, LookedUp, ObjectRef,
-    Planner, Sight, Trouble, Written, set_hash,
+    Abilities, Change, ChildRef, ClassHealth, ClusterId, Delivered, DeliveryResult, Direction, FileNote,
+    LeaseFact, LookedUp, ObjectRef, Planner, Sight, TargetHealth, TargetState, Trouble, Written, set_hash,
 };
 
-/// The kinds, zone files, and what providers say.
-const KINDS_AND_MORE: u8 = 14;
+/// The kinds, zone files, what providers say, and what directs Placements.
+const KINDS_AND_MORE: u8 = 16;
 
 /// One thing that happens, by numbers that shrink well.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +39,9 @@ pub(crate) struct Model {
     looked_up: BTreeMap<(Arc<str>, Name, Name, Rtype), Change>,
     health: BTreeMap<Arc<str>, Change>,
     held: BTreeMap<Arc<str>, Change>,
+    targets: BTreeMap<ProbeId, TargetHealth>,
+    directions: BTreeMap<ObjectKey, Direction>,
+    abilities: BTreeMap<Arc<str>, Abilities>,
 }
 
 /// A file's last good content and what is wrong with it now.
@@ -47,16 +50,30 @@ type FileHistory = (Option<Change>, Option<Change>);
 impl Model {
     pub(crate) fn new(clusters: u8) -> Model {
         let (valid, trouble, files, failures, told) = Default::default();
-        let (looked_up, health, held) = Default::default();
-        Model { clusters, valid, trouble, files, failures, told, looked_up, health, held }
+        let (looked_up, health, held, targets, directions, abilities) = Default::default();
+        Model {
+            clusters,
+            valid,
+            trouble,
+            files,
+            failures,
+            told,
+            looked_up,
+            health,
+            held,
+            targets,
+            directions,
+            abilities,
+        }
     }
 
     /// Takes a step and gives the change that a source would report.
     pub(crate) fn step(&mut self, step: Step) -> Change {
         let cluster = ClusterId(u16::from(step.cluster % self.clusters));
         match step.kind % KINDS_AND_MORE {
-            12 => return self.file_step(cluster, step),
-            13 => return self.delivery_step(step),
+            13 => return self.file_step(cluster, step),
+            14 => return self.delivery_step(step),
+            15 => return self.steering_step(cluster, step),
             _ => {}
         }
         let manifest = manifest(step);
@@ -69,6 +86,7 @@ impl Model {
             0 | 1 => {
                 self.valid.remove(&key);
                 self.trouble.remove(&key);
+                self.directions.remove(&key);
                 Change::Delete(cluster, reference)
             }
             2 => {
@@ -152,7 +170,58 @@ impl Model {
         let known = self.valid.get(key).and_then(|known| uid(known));
         if known.is_some() && uid(object).is_some() && known != uid(object) {
             self.valid.remove(key);
+            self.directions.remove(key);
         }
+    }
+
+    /// Who directs a Placement, or what a provider can do.
+    fn steering_step(&mut self, cluster: ClusterId, Step { which, shape, what, .. }: Step) -> Change {
+        if what % 3 == 0 {
+            let class: Arc<str> = pick(&["one", "two", "three"], which).into();
+            let abilities = match shape % 4 {
+                0 => Abilities::None,
+                one => Abilities::Powerdns {
+                    version: [(4, 7), (5, 0)][usize::from(one % 2)],
+                    geoip: shape % 3 == 0,
+                    lua: shape % 5 != 0,
+                },
+            };
+            self.abilities.insert(class.clone(), abilities.clone());
+            return Change::ClassAbilities(class, abilities);
+        }
+        let (namespace, name) = (pick(&["blue", "green"], which), pick(&["one", "two", "three"], which / 2));
+        let reference = ObjectRef { kind: Kind::Placement, namespace: namespace.into(), name: name.into() };
+        let region =
+            |number: u8| (!number.is_multiple_of(4)).then(|| pick(&["weu", "neu", "gone"], number).into());
+        let lease = (shape % 3 == 0).then(|| LeaseFact {
+            holder: region(shape / 3),
+            generation: u64::from(shape),
+            expires: Some(i64::from(shape)),
+        });
+        let witness_trouble = (shape % 5 == 0).then(|| "it does not answer".into());
+        let direction = Direction { active: region(shape / 2), lease, witness_trouble, moves: Vec::new() };
+        self.directions.insert(ObjectKey::new(cluster, reference.clone()), direction.clone());
+        Change::Direction(cluster, reference, direction)
+    }
+
+    /// What came of one of the probes that there are.
+    pub(crate) fn probed(&mut self, planner: &Planner, batch: &[Step]) -> Option<Change> {
+        let Step { shape, what, .. } = batch.last()?;
+        let probes: Vec<ProbeId> = planner.probes().map(|(probe, _)| probe).collect();
+        let probe = *probes.get(usize::from(*what) % probes.len().max(1))?;
+        let state = [TargetState::Up, TargetState::Down, TargetState::Unknown][usize::from(shape % 3)];
+        let (since, seen_up) = (i64::from(*shape), state == TargetState::Up || shape % 2 == 0);
+        let reason = if state == TargetState::Down { "connection refused" } else { "" };
+        let health = TargetHealth { state, since, reason: reason.into(), seen_up };
+        let known = self.targets.get(&probe);
+        if !known.is_some_and(|known| TargetHealth { since: known.since, ..health.clone() } == *known) {
+            self.targets.insert(probe, health.clone());
+        }
+        Some(Change::Health(probe, health))
+    }
+
+    pub(crate) fn forget_targets(&mut self, planner: &Planner) {
+        self.targets.retain(|probe, _| planner.probes().any(|(id, _)| id == *probe));
     }
 
     /// What an actuator would say about one of the children that there are: that it could not be
@@ -206,6 +275,13 @@ impl Model {
         let told = self.told.values().cloned().map(|told| Change::Delivered(without_write(told)));
         let told = told.chain(self.looked_up.values().cloned());
         let classes = self.health.values().chain(self.held.values()).cloned();
+        let targets = self.targets.iter().map(|(probe, health)| Change::Health(*probe, health.clone()));
+        let directions = self.directions.iter();
+        let directions =
+            directions.map(|(key, one)| Change::Direction(key.cluster, key.reference.clone(), one.clone()));
+        let abilities = self.abilities.iter();
+        let abilities = abilities.map(|(class, one)| Change::ClassAbilities(class.clone(), one.clone()));
+        let classes = classes.chain(targets).chain(directions).chain(abilities);
         let objects = valid.chain(self.trouble.values().cloned()).chain(files);
         objects.chain(failures).chain(told).chain(classes).collect()
     }
@@ -223,7 +299,7 @@ fn zone_file(shape: u8) -> Arc<PackedZone> {
 }
 
 fn kind_of(step: Step) -> Kind {
-    const KINDS: [Kind; 12] = [
+    const KINDS: [Kind; 13] = [
         Kind::ServiceRoute,
         Kind::Record,
         Kind::Zone,
@@ -236,8 +312,9 @@ fn kind_of(step: Step) -> Kind {
         Kind::DNSClass,
         Kind::ExternalDNSRecord,
         Kind::DNSRecord,
+        Kind::Placement,
     ];
-    KINDS[usize::from(step.kind % KINDS_AND_MORE).min(11)]
+    KINDS[usize::from(step.kind % KINDS_AND_MORE).min(12)]
 }
 
 fn pick<'a>(from: &[&'a str], number: u8) -> &'a str {
@@ -311,6 +388,7 @@ fn manifest(step: Step) -> Value {
             let spec = json!({ "endpoint": delivered_endpoint(shape / 4) });
             return json!({ "apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": metadata, "spec": spec, "status": status });
         }
+        Kind::Placement => placement_spec(shape),
         Kind::Zone => zone_spec(shape),
         Kind::Record => record_spec(shape),
         Kind::DNSRecord => {
@@ -362,6 +440,15 @@ fn manifest(step: Step) -> Value {
     if kind == Kind::Zone && shape.is_multiple_of(3) {
         manifest["status"] = json!({ "serial": 2026010100 + u32::from(shape), "hash": "00000000000000ff" });
     }
+    if kind == Kind::Placement && shape % 4 == 1 {
+        manifest["status"] = json!({
+            "observedGeneration": shape / 16, "active": pick(&["neu", "weu"], shape / 4),
+            "regions": [
+                { "name": "weu", "health": "Up", "answering": shape % 8 == 1, "addresses": ["192.0.2.40"] },
+                { "name": "neu", "health": "Down", "answering": shape % 8 == 5, "addresses": ["lb.example.com"] },
+            ],
+        });
+    }
     if kind == Kind::DNSRecord && shape % 4 != 1 {
         manifest["status"] = json!({
             "observedGeneration": shape / 16,
@@ -371,6 +458,52 @@ fn manifest(step: Step) -> Value {
         });
     }
     manifest
+}
+
+fn placement_spec(shape: u8) -> Value {
+    let service = |name: &str| json!({ "kind": "Service", "name": name });
+    let weu = match shape % 4 {
+        0 => json!({ "name": "weu", "addresses": ["192.0.2.10", "2001:db8::10"] }),
+        1 => json!({ "name": "weu", "ref": service("ingress") }),
+        2 => json!({ "name": "weu", "hostname": "lb.example.net" }),
+        _ => {
+            json!({ "name": "weu", "ref": { "group": "routing.router.io", "kind": "Gateway", "name": "one" } })
+        }
+    };
+    let mut neu = match shape / 4 % 3 {
+        0 => json!({ "name": "neu", "addresses": ["192.0.2.20"] }),
+        1 => json!({ "name": "neu", "ref": service("public") }),
+        _ => json!({ "name": "neu", "hostname": "lb.example.com" }),
+    };
+    let mode =
+        ["single-region", "active-active", "active-hotstandby", "active-passive-warm", "weighted-canary"]
+            [usize::from(shape / 3 % 5)];
+    let mut weu = weu;
+    if mode == "weighted-canary" {
+        (weu["weight"], neu["weight"]) = (json!(80), json!(shape / 32 * 10));
+    } else if shape.is_multiple_of(7) {
+        neu["weight"] = json!(0);
+    }
+    let regions =
+        if mode == "single-region" && !shape.is_multiple_of(9) { json!([weu]) } else { json!([weu, neu]) };
+    let hostname =
+        pick(&["www.example.org", "www.team.example.org", "www.example.net", "example.net"], shape / 5);
+    let mut spec = json!({ "hostname": hostname, "mode": mode, "regions": regions });
+    if !shape.is_multiple_of(3) {
+        let codes = if shape.is_multiple_of(2) { json!(["200"]) } else { json!(["200-299"]) };
+        let (failures, successes) = (1 + shape / 8 % 2, 1 + shape / 16 % 2);
+        spec["healthCheck"] = json!({ "protocol": "HTTP", "expectedCodes": codes, "failures": failures, "successes": successes });
+    }
+    if shape.is_multiple_of(5) {
+        spec["witness"] = json!({ "http": { "url": "https://witness.example.net" } });
+    }
+    if shape % 4 != 3 {
+        spec["dnsClassRef"] = json!({ "name": pick(&["one", "two", "three"], shape / 7) });
+    }
+    if mode == "active-active" && shape.is_multiple_of(2) {
+        spec["routing"] = json!("closest");
+    }
+    spec
 }
 
 fn dns_record_spec(shape: u8) -> Value {

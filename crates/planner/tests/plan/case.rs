@@ -9,7 +9,7 @@ use api::{Kind, Lookup, Object, Problem};
 use planner::{Change, ChildKind, ChildRef, ClusterId, FileNote, ObjectRef, Planner, SavedSerial, Setting};
 use serde_json::Value;
 
-use crate::provider;
+use crate::{provider, steering};
 
 /// The date of a case that names none.
 const TODAY: u32 = 20_260_101;
@@ -53,9 +53,13 @@ impl Case {
         let mut world = vec![Change::Today(TODAY)];
         world.extend(changes(&folder, &clusters));
         let steps = entries(&folder.join("steps"));
-        let steps = std::iter::once(world).chain(steps.iter().map(|step| changes(step, &clusters))).collect();
+        let steps: Vec<Vec<Change>> =
+            std::iter::once(world).chain(steps.iter().map(|step| changes(step, &clusters))).collect();
         let setting = setting(&fs::read_to_string(folder.join("setting")).unwrap_or_default());
-        Case { name: file_name(&folder), folder, clusters, setting, steps }
+        let mut case = Case { name: file_name(&folder), folder, clusters, setting, steps: Vec::new() };
+        let mut planner = case.knowing_nothing();
+        case.steps = steps.into_iter().map(|step| steering::with_probes(&mut planner, step)).collect();
+        case
     }
 
     /// The DNSEndpoints that the case ever had, sorted.
@@ -196,6 +200,9 @@ fn directive(cluster: ClusterId, word: &str, rest: &str) -> Vec<Change> {
         "looked up" => vec![provider::looked_up(rest)],
         "health" => vec![provider::health(rest)],
         "held" => vec![provider::held(rest)],
+        "target" => vec![steering::target(rest)],
+        "direction" => vec![steering::direction(cluster, rest)],
+        "abilities" => vec![steering::abilities(rest)],
         "today" => vec![Change::Today(rest.parse().unwrap())],
         "serial" => {
             let parts: Vec<_> = rest.split(' ').collect();
@@ -212,7 +219,7 @@ fn endpoint(cluster: ClusterId, text: &str) -> ChildRef {
     ChildRef { cluster, kind: ChildKind::DNSEndpoint, namespace: namespace.into(), name: name.into() }
 }
 
-fn reference(text: &str) -> ObjectRef {
+pub(crate) fn reference(text: &str) -> ObjectRef {
     let (kind, name) = text.split_once(' ').unwrap();
     let kind = *Kind::ALL.iter().find(|one| format!("{one:?}") == kind).unwrap();
     let (namespace, name) = name.split_once('/').unwrap_or(("", name));
@@ -311,6 +318,7 @@ fn subject(change: &Change) -> (u16, String) {
         Change::ChildOutcome(child, _) => (child.cluster.0, format!("outcome {child:?}")),
         Change::Delivered(told) => (0, format!("delivered {} {} {}", told.class, told.name, told.rtype)),
         Change::LookedUp(told) => (0, format!("looked up {} {} {}", told.class, told.name, told.rtype)),
+        Change::ClassAbilities(class, _) => (0, format!("abilities {class}")),
         Change::ClassHealth(class, _) => (0, format!("health {class}")),
         Change::ClassHeld(class, _) => (0, format!("held {class}")),
         Change::Remembered(cluster, one, _) => (cluster.0, format!("memory {} {}", one.namespace, one.name)),

@@ -17,6 +17,10 @@ pub(crate) fn order_matters(case: &Case) -> Vec<String> {
         return Vec::new();
     }
     let expected = lasting(&case.planner(), &endpoints);
+    // So does it where an answer was kept that cannot be worked out any more.
+    if expected.contains("the old DNS has been preserved") {
+        return Vec::new();
+    }
     let one_by_one = |histories: Vec<Vec<planner::Change>>| {
         let mut planner = case.knowing_nothing();
         histories.into_iter().flatten().for_each(|change| drop(planner.apply(vec![change])));

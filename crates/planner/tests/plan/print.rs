@@ -6,6 +6,8 @@ use dns::{Name, RecordSet, Rtype};
 use planner::{ClusterId, Note, ObjectRef, Planner, Scope, ViewInfo, ZoneInfo};
 use serde_json::Value;
 
+use crate::steering;
+
 /// A line that is longer is broken up; items of lists have more room.
 const WIDTH: usize = 140;
 const ITEM_WIDTH: usize = 200;
@@ -27,6 +29,7 @@ pub(crate) fn plan(planner: &Planner) -> String {
     for (class, _) in planner.provider_classes() {
         text += &class_text(planner, &class);
     }
+    text += &steering::probes(planner);
     for child in planner.children() {
         let manifest = planner.child(&child).expect("a listed child has a manifest");
         let cluster = cluster_text(planner, child.cluster);
@@ -58,6 +61,9 @@ fn class_text(planner: &Planner, class: &str) -> String {
             for data in set.data.iter() {
                 writeln!(text, "  {zone}: {name} {} {} {data}{domain}{properties}", set.ttl, set.rtype)
                     .unwrap();
+            }
+            if let Some(steered) = steering::steered(&set) {
+                writeln!(text, "    steered {} {steered}", set.rtype).unwrap();
             }
         }
     }
@@ -142,6 +148,9 @@ fn zone_text(planner: &Planner, view: &ViewInfo, zone: &ZoneInfo) -> String {
     for set in zone.soa.iter().chain(&record_sets(planner, view, zone)) {
         for data in set.data.iter() {
             writeln!(text, "    {} {} {} {data}", set.name, set.ttl, set.rtype).unwrap();
+        }
+        if let Some(steered) = steering::steered(set) {
+            writeln!(text, "      steered {} {steered}", set.rtype).unwrap();
         }
     }
     text

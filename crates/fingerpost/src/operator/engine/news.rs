@@ -27,7 +27,7 @@ impl Engine {
         }
         match subject {
             Subject::Kind(kind) => {
-                if kind.is_ours() {
+                if kind.has_our_status() {
                     let object = feed::reference(kind, &arrival.key);
                     if self.live.see_object(&object, arrival) && self.leads {
                         self.queue.push(Work::Object(object), now);

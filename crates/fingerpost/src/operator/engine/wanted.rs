@@ -21,6 +21,7 @@ const ROUTER: [Kind; 5] =
     [Kind::ClusterIdentity, Kind::DNSConfiguration, Kind::Gateway, Kind::DNSPolicy, Kind::ServiceRoute];
 const RECORD: [Kind; 2] = [Kind::DNSRecord, Kind::DNSClass];
 const ZONE: [Kind; 3] = [Kind::Record, Kind::Zone, Kind::DNSClass];
+const LISTENERS: [Kind; 3] = [Kind::ListenerGateway, Kind::Zone, Kind::DNSClass];
 
 type Next = Option<(Purpose, Write)>;
 
@@ -156,7 +157,7 @@ impl Engine {
             let object = ObjectRef { kind, namespace: namespace.into(), name: name.into() };
             self.live.object(&object).is_none_or(|live| live.deleting)
         };
-        owners.iter().all(deleting)
+        !owners.is_empty() && owners.iter().all(deleting)
     }
 
     /// Removes a child that we made and the plan no longer has.
@@ -167,7 +168,7 @@ impl Engine {
         if self.flying.contains(child) || planner.is_frozen(HERE, &child.namespace) {
             return None;
         }
-        if self.lacks_makers(&held.owners) {
+        if self.lacks_makers(child.kind, &held.owners) {
             self.withheld.insert(child.clone());
             return None;
         }
@@ -176,9 +177,12 @@ impl Engine {
 
     /// Whether a kind that children come from is not served: its absence proves no deletion, and the
     /// garbage collector takes the children of objects that went with their kind.
-    fn lacks_makers(&self, owners: &[Kind]) -> bool {
+    fn lacks_makers(&self, child: ChildKind, owners: &[Kind]) -> bool {
         let missing =
             |kind: &Kind| self.parts.board.standing(Subject::Kind(*kind)) == Some(Standing::Missing);
+        if child == ChildKind::DefaultPolicy || owners.contains(&Kind::ListenerGateway) {
+            return LISTENERS.iter().any(missing);
+        }
         let of_router = owners.is_empty() || owners.iter().any(|kind| ROUTER.contains(kind));
         of_router && ROUTER.iter().any(missing)
             || owners.contains(&Kind::DNSRecord) && RECORD.iter().any(missing)

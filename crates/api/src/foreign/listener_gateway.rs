@@ -1,0 +1,123 @@
+//! The Gateway of the Gateway API: which hosts it listens for, and at which addresses of which clusters.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::Published;
+use crate::meta::ForeignMetadata;
+use crate::object::{Body, Manifest};
+use crate::{Meta, Problem};
+
+/// A Gateway of the Gateway API, as far as names and addresses go.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ListenerGateway {
+    /// What it listens for, in order.
+    pub listeners: Vec<Listener>,
+    /// The addresses in its status, in order.
+    pub addresses: Vec<GatewayAddress>,
+}
+
+/// One listener of a Gateway.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Listener {
+    /// Its name.
+    pub name: String,
+    /// The host that it is for; all of them where it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<String>,
+}
+
+/// One address of a Gateway.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GatewayAddress {
+    /// `IPAddress`, `Hostname`, or a type of the gateway's implementation; absent, it is `IPAddress`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub r#type: Option<String>,
+    /// The address.
+    pub value: String,
+}
+
+impl GatewayAddress {
+    /// The cluster that the address is in, where it says so, and the address itself; `None` where the
+    /// type is one that nobody told us of.
+    pub fn parts(&self) -> Option<(Option<&str>, &str)> {
+        match self.r#type.as_deref().unwrap_or("IPAddress") {
+            "IPAddress" | "Hostname" => Some((None, &self.value)),
+            "kuadrant.io/MultiClusterIPAddress" | "kuadrant.io/MultiClusterHostnameAddress" => {
+                let (cluster, address) = self.value.split_once('/')?;
+                (!cluster.is_empty()).then_some((Some(cluster), address))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Body for ListenerGateway {
+    type Manifest = GatewayManifest;
+
+    fn write(&self) -> Value {
+        json!({ "spec": { "listeners": self.listeners }, "status": { "addresses": self.addresses } })
+    }
+
+    fn validate(&self, _: &Meta) -> Vec<Problem> {
+        Vec::new()
+    }
+}
+
+/// A Gateway as it is read.
+#[derive(Deserialize)]
+pub(crate) struct GatewayManifest {
+    metadata: ForeignMetadata,
+    spec: Option<GatewaySpec>,
+    status: Option<Status>,
+}
+
+#[derive(Deserialize)]
+struct GatewaySpec {
+    listeners: Option<Vec<Listener>>,
+}
+
+#[derive(Deserialize)]
+struct Status {
+    addresses: Option<Vec<GatewayAddress>>,
+}
+
+impl Manifest for GatewayManifest {
+    type Body = ListenerGateway;
+
+    fn open(self) -> (Meta, ListenerGateway, Option<Published>) {
+        let gateway = ListenerGateway {
+            listeners: self.spec.and_then(|spec| spec.listeners).unwrap_or_default(),
+            addresses: self.status.and_then(|status| status.addresses).unwrap_or_default(),
+        };
+        (self.metadata.into(), gateway, None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(None, "192.0.2.1", Some((None, "192.0.2.1")))]
+    #[case(Some("Hostname"), "lb.example.net", Some((None, "lb.example.net")))]
+    #[case(Some("kuadrant.io/MultiClusterIPAddress"), "weu/192.0.2.1", Some((Some("weu"), "192.0.2.1")))]
+    #[case(Some("kuadrant.io/MultiClusterHostnameAddress"), "weu/lb.net", Some((Some("weu"), "lb.net")))]
+    #[case(Some("kuadrant.io/MultiClusterIPAddress"), "192.0.2.1", None)]
+    #[case(Some("kuadrant.io/MultiClusterIPAddress"), "/192.0.2.1", None)]
+    #[case(Some("NamedAddress"), "x", None)]
+    fn an_address_names_its_cluster_or_is_the_local_one(
+        #[case] kind: Option<&str>,
+        #[case] value: &str,
+        #[case] parts: Option<(Option<&str>, &str)>,
+    ) {
+        let address = GatewayAddress { r#type: kind.map(str::to_owned), value: value.to_owned() };
+        assert_eq!(address.parts(), parts);
+    }
+}

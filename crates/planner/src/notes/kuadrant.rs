@@ -1,0 +1,182 @@
+//! The words for the kuadrant family: what became of a policy, and the condition of its gateway.
+
+use api::Kind;
+use dns::Geo;
+
+use super::fate::{Fate, failed, foreign};
+use crate::facts::ObjectKey;
+use crate::front::kuadrant_policy::{Attachment, spec_of};
+use crate::front::listener_gateway::{ListenerProblem, ListenersOutcome, Trouble};
+use crate::input::ObjectRef;
+use crate::note::Note;
+use crate::output::{Claim, Outcome};
+use crate::planner::{Evaluated, Planner};
+use crate::snapshot::{Entry, Id};
+
+/// The condition of a Gateway that the Gateway API has for policies.
+pub(crate) const POLICY_AFFECTED: &str = "gateway.networking.k8s.io/PolicyAffected";
+const PRESERVED: &str = "the old DNS has been preserved";
+
+/// What is said of a gateway: that a policy is at work on it, and nothing else.
+pub(super) fn gateway(outcome: &ListenersOutcome) -> Vec<Note> {
+    match outcome.policy.is_some() && !outcome.managed.is_empty() {
+        true => vec![Note::fact(POLICY_AFFECTED, "PolicyApplied", "DNSPolicy has been applied")],
+        false => Vec::new(),
+    }
+}
+
+pub(super) fn policy(planner: &Planner, entry: &Entry, attachment: &Attachment) -> Vec<Note> {
+    let target = entry.object.as_deref().and_then(spec_of).map(|spec| &*spec.target_ref.name);
+    let (target, namespace) = (target.unwrap_or_default(), &entry.key.reference.namespace);
+    match attachment {
+        Attachment::TargetNotFound => {
+            let message =
+                format!("there is no Gateway {namespace}/{target}; create it, or change spec.targetRef");
+            vec![Note::waiting("TargetNotFound", message)]
+        }
+        Attachment::Conflicted(rank) => {
+            let message =
+                format!("DNSPolicy {rank} for the same Gateway is older and applies; remove one of the two");
+            vec![Note::waiting("Conflicted", message)]
+        }
+        Attachment::SteppedAside(rank) => {
+            let message = format!("this default policy has stepped aside: DNSPolicy {rank} applies");
+            vec![Note::over("Conflicted", message)]
+        }
+        Attachment::Applies => applied(planner, entry, target),
+    }
+}
+
+fn applied(planner: &Planner, entry: &Entry, target: &str) -> Vec<Note> {
+    let (cluster, namespace) = (entry.key.cluster, entry.key.reference.namespace.clone());
+    let gateway = ObjectRef { kind: Kind::ListenerGateway, namespace, name: target.into() };
+    let id = planner.snapshot.id(&ObjectKey::new(cluster, gateway));
+    let found = id.and_then(|id| Some((id, planner.evaluated(id)?)));
+    match found {
+        Some((id, evaluated)) => match &evaluated.output.outcome {
+            Outcome::Listeners(outcome) => steered(planner, id, evaluated, outcome),
+            _ => Vec::new(),
+        },
+        None => Vec::new(),
+    }
+}
+
+fn steered(planner: &Planner, id: Id, evaluated: &Evaluated, outcome: &ListenersOutcome) -> Vec<Note> {
+    if outcome.managed.is_empty() {
+        let message = format!(
+            "none of the gateway's listeners is for a host in a Zone or below the spec.zones of a DNSClass; {}",
+            left_alone(outcome)
+        );
+        return vec![Note::waiting("NoManagedListeners", message)];
+    }
+    if let Some(trouble) = &outcome.trouble {
+        return troubled(trouble);
+    }
+    if let Some(message) = planner.conflict(id) {
+        return Note::stalled("NameConflict", message);
+    }
+    if let Some(problem) = outcome.problems.first() {
+        let more = outcome.problems.len() - 1;
+        return self::problem(problem, more);
+    }
+    let bad = evaluated.output.claims.iter().find_map(|claim| unwell(planner, claim));
+    bad.unwrap_or_else(|| vec![ready(outcome)])
+}
+
+fn troubled(trouble: &Trouble) -> Vec<Note> {
+    match trouble {
+        Trouble::NoAddress => {
+            let message = format!("the gateway has no address in its status; {PRESERVED}");
+            vec![Note::waiting("NoAddress", message)]
+        }
+        Trouble::EmptyDefault(geo) => {
+            let message = format!(
+                "no cluster of the gateway is in the default place {geo}: label a ManagedCluster, or name a place \
+                 that has one; {PRESERVED}"
+            );
+            Note::stalled("DefaultGeoEmpty", message)
+        }
+        Trouble::AllDrained => {
+            let message =
+                format!("every cluster of the gateway has the weight 0: give one of them more; {PRESERVED}");
+            Note::stalled("AllDrained", message)
+        }
+    }
+}
+
+fn problem(problem: &ListenerProblem, more: usize) -> Vec<Note> {
+    let more = if more == 0 { String::new() } else { format!("; and {more} more") };
+    match problem {
+        ListenerProblem::BadName(text) => {
+            Note::stalled("InvalidHostname", format!("the listener's host `{text}` is no name{more}"))
+        }
+        ListenerProblem::NotDelegated(host, rtype, zone) => {
+            let host = host.undotted();
+            let message = format!(
+                "Zone {zone} does not allow {host} {rtype} from this namespace; add it to its delegations{more}"
+            );
+            Note::stalled("NotDelegated", message)
+        }
+        ListenerProblem::ApexAlias(host) => {
+            let message = format!(
+                "{} is the zone itself, and the clusters' host names would make it an alias, which stands beside no \
+                 other data{more}",
+                host.undotted()
+            );
+            Note::stalled("ApexAlias", message)
+        }
+        ListenerProblem::NoZone(host, class) => {
+            let message = format!(
+                "DNSClass {class} answers from our own server, which has no zone for {}; add a Zone{more}",
+                host.undotted()
+            );
+            vec![Note::waiting("NoZone", message)]
+        }
+    }
+}
+
+/// How a claim fares where its class is a provider that has to confirm it, unless it stands there.
+fn unwell(planner: &Planner, claim: &Claim) -> Option<Vec<Note>> {
+    let class = claim.scope.class()?;
+    if let Some(controller) = planner.controller_of(class) {
+        let message = format!("handed over to {controller} by DNSEndpoint objects, which nobody confirms");
+        return Some(vec![Note::unknown("Ready", "Pending", message)]);
+    }
+    planner.provider_class(class)?;
+    match planner.fate(claim) {
+        Fate::Stands => None,
+        Fate::Failed(trouble) => Some(failed(class, trouble)),
+        Fate::Foreign(owner, _) => Some(Note::stalled("NameConflict", foreign(class, claim, owner))),
+        Fate::Pending | Fate::Untold => {
+            let message = format!("DNSClass {class} has not confirmed {} yet", claim.name.undotted());
+            Some(vec![Note::unknown("Ready", "Pending", message)])
+        }
+    }
+}
+
+fn ready(outcome: &ListenersOutcome) -> Note {
+    let mut hosts: Vec<String> = outcome.managed.iter().map(|(host, _)| host.undotted()).collect();
+    hosts.sort();
+    hosts.dedup();
+    let cluster = |(name, weight, geo): &(_, u32, Option<Geo>)| {
+        let place = geo.map(|geo| format!(" in {geo}")).unwrap_or_default();
+        format!("{name} {weight}{place}")
+    };
+    let clusters: Vec<String> = outcome.clusters.iter().map(cluster).collect();
+    let mut message =
+        format!("{} answered from clusters by weight: {}", hosts.join(", "), clusters.join(", "));
+    if outcome.left_alone > 0 {
+        message += &format!("; {}", left_alone(outcome));
+    }
+    for remark in &outcome.remarks {
+        message += &format!("; {remark}");
+    }
+    Note::ready("Applied", message)
+}
+
+fn left_alone(outcome: &ListenersOutcome) -> String {
+    match outcome.left_alone {
+        1 => "1 listener is outside our zones and left alone".to_owned(),
+        count => format!("{count} listeners are outside our zones and left alone"),
+    }
+}
