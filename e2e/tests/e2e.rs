@@ -76,6 +76,8 @@ mod powerdns_lua;
 mod powerdns_records;
 #[path = "e2e/powerdns_signed.rs"]
 mod powerdns_signed;
+#[path = "e2e/powerdns_steering.rs"]
+mod powerdns_steering;
 #[path = "e2e/powerdns_world.rs"]
 mod powerdns_world;
 #[path = "e2e/powerdns_zones.rs"]

@@ -5,6 +5,7 @@
 //! write     ──► writing    look ──► PATCH, halved around what is refused ──► look again if disturbed
 //!                 ├─ request   what is sent      (pure)
 //!                 └─ reading   what stands there (pure)
+//! steered   ──► lua        steered sets as the LUA records that are written for them (pure)
 //! ```
 //!
 //! PowerDNS cannot compare and swap. A zone's serial moves with every change by the API, so it tells
@@ -12,23 +13,27 @@
 //! write; only then are the names themselves read again.
 
 mod api;
+mod configuration;
 mod content;
 mod foresight;
 pub mod lua;
 mod reading;
 mod request;
+pub mod steered;
 #[cfg(test)]
 mod tests;
 mod writing;
 mod zones;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use ::api::dnsclass::{SecretText, ZoneKind};
 use dns::Name;
 use futures::future::BoxFuture;
+use planner::Abilities;
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::transport::http::HttpClient;
@@ -66,6 +71,8 @@ pub struct Powerdns {
     zones: Zones,
     memories: Mutex<HashMap<Name, Arc<AsyncMutex<Memory>>>>,
     foresight: Foresight,
+    /// Whether it was said that LUA records are slow as the server is set up.
+    warned: AtomicBool,
 }
 
 /// What is remembered of a zone. Nothing goes wrong without it; it saves requests.
@@ -100,12 +107,30 @@ impl Powerdns {
             zones: Zones::default(),
             memories: Mutex::default(),
             foresight: Foresight::default(),
+            warned: AtomicBool::new(false),
         })
     }
 
     /// The server's version, which decides what its Lua functions can do.
     pub async fn version(&self) -> Result<Version, Failure> {
         self.api.version().await
+    }
+
+    /// What the server can do by itself of steering.
+    async fn steers(&self) -> Result<Abilities, Failure> {
+        let version = self.api.version().await?;
+        let configuration = match self.api.configuration().await {
+            // Whoever keeps it to himself is not relied on.
+            Err(Failure::NoZone | Failure::Unreadable | Failure::Refused(_)) => return Ok(Abilities::None),
+            told => told?,
+        };
+        if configuration.is_slow_at_lua() && !self.warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "PowerDNS makes a Lua interpreter for every answer of a LUA record, which costs some 30 \
+                 times as much: set enable-lua-records=shared there"
+            );
+        }
+        Ok(configuration.abilities(version))
     }
 
     fn memory(&self, zone: &Name) -> Arc<AsyncMutex<Memory>> {
@@ -194,6 +219,10 @@ impl Provider for Powerdns {
 
     fn health(&self) -> Reply<'_, ()> {
         Box::pin(async { self.version().await.map(drop) })
+    }
+
+    fn abilities(&self) -> Reply<'_, Abilities> {
+        Box::pin(self.steers())
     }
 
     fn open_zone<'a>(&'a self, zone: &'a NewZone) -> Reply<'a, OpenedZone> {

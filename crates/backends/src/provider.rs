@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use dns::{Name, RecordSet, Rtype};
 use futures::future::BoxFuture;
+use planner::Abilities;
 
 use crate::Failure;
 
@@ -102,6 +103,11 @@ pub trait Provider: Send + Sync {
 
     /// Asks how it is.
     fn health(&self) -> Reply<'_, ()>;
+
+    /// How much of steering it can do by itself.
+    fn abilities(&self) -> Reply<'_, Abilities> {
+        Box::pin(async { Ok(Abilities::None) })
+    }
 
     /// Finds the zone that holds an origin: the origin itself, else the closest above it, else (where
     /// the provider can make zones) a new one.

@@ -19,6 +19,7 @@ mod lookup;
 mod memory;
 mod orders;
 mod reports;
+mod steered;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -30,10 +31,11 @@ use backends::delivery::{self, Fence, Order, Report, Retry, Trouble};
 use backends::transport::guard::Guard;
 use dns::Name;
 use planner::marks::ALLOW_MASS_DELETE;
-use planner::{Change, Delta, Planner};
+use planner::{Abilities, Change, Delta, Planner};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::secrets::Secrets;
 pub use arguments::{DeliveryArguments, TargetArguments};
@@ -42,6 +44,7 @@ pub use counts::{ClassCounts, Counts};
 pub use lookup::Eyes;
 use lookup::Looks;
 pub use memory::{Everything, Memory};
+use steered::Steered;
 
 /// What all deliveries have in common.
 #[derive(Clone)]
@@ -72,6 +75,7 @@ pub struct Circumstances {
 enum Told {
     Reports(Vec<Report>),
     Health(reports::Health),
+    Abilities(Abilities),
     LookedUp(Change),
 }
 
@@ -88,6 +92,8 @@ struct Class {
     /// Whether the server was well when last heard of, as far as the planner knows.
     healthy: Option<bool>,
     looks: Option<Looks>,
+    /// What the provider steers by itself.
+    steered: Steered,
     delivery: JoinHandle<()>,
     attendant: JoinHandle<()>,
 }
@@ -152,6 +158,8 @@ impl Deliveries {
         let now = jiff::Timestamp::now().as_second();
         match told {
             Told::Reports(told) => {
+                let told: Vec<Report> =
+                    told.into_iter().flat_map(|report| known.steered.hear(report)).collect();
                 self.memory.hear(class, &told);
                 self.circumstances.counts.hear(class, &told);
                 for report in told {
@@ -165,6 +173,10 @@ impl Deliveries {
                 known.healthy = Some(health.result.is_ok());
                 self.circumstances.counts.check(class, health.result.is_ok());
                 changes.push(health.change(class));
+            }
+            Told::Abilities(abilities) => {
+                known.steered.decide();
+                changes.push(Change::ClassAbilities(class.clone(), abilities));
             }
             Told::LookedUp(change) => changes.push(change),
         }
@@ -234,11 +246,14 @@ impl Deliveries {
             orders: orders.clone(),
             connected,
             last_check: reports::last_check(object),
+            abilities: None,
+            next_question: Instant::now(),
         };
         let attendant = attendant.start(number, self.told.0.clone());
         let mut class = Class {
             number,
             looks: self.looks(&name, number, provider),
+            steered: Steered::of(spec),
             orders,
             spec: spec.clone(),
             settings,

@@ -110,6 +110,11 @@ impl Planner {
         self.probing.probes.iter().map(|(id, probe)| (*id, &probe.spec))
     }
 
+    /// What a probe does, while anybody needs it.
+    pub fn probe(&self, probe: ProbeId) -> Option<&ProbeSpec> {
+        self.probing.spec(probe)
+    }
+
     /// How a target is, as far as its probe was heard of.
     pub fn target_health(&self, probe: ProbeId) -> Option<&TargetHealth> {
         self.probing.health(probe)

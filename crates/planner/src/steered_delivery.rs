@@ -94,10 +94,9 @@ impl Planner {
     pub(crate) fn lowered(&self, owner: Option<Id>, class: &str, set: RecordSet) -> (RecordSet, Manner) {
         let Some(steering) = set.steering.clone() else { return (set, Manner::Plain) };
         let probes = |probe| self.probing.spec(probe);
-        let abilities = self.delivering.abilities.get(class).unwrap_or(&Abilities::None);
         // Owners add up to plain records only, so one who shares gives those that it would answer with.
         let is_shared = owner.is_some_and(|id| self.terms(id).0);
-        let abilities = if is_shared { &Abilities::None } else { abilities };
+        let abilities = if is_shared { &Abilities::None } else { self.abilities_for(class, set.rtype) };
         if expresses(&steering, &probes, abilities) {
             return (set, Manner::Native);
         }
@@ -145,9 +144,21 @@ impl Planner {
     fn is_given_members(&self, claim: &Claim) -> bool {
         let Some(class) = claim.scope.class() else { return false };
         let probes = |probe| self.probing.spec(probe);
-        let abilities = self.delivering.abilities.get(class).unwrap_or(&Abilities::None);
+        let abilities = self.abilities_for(class, claim.rtype);
         let is_provided = self.delivering.classes.contains_key(class);
         is_provided && !claim.steering.as_ref().is_some_and(|one| expresses(one, &probes, abilities))
+    }
+
+    /// How much of steering a class can do by itself for sets of a type: those of addresses.
+    fn abilities_for(&self, class: &str, rtype: Rtype) -> &Abilities {
+        let told = self.delivering.abilities.get(class);
+        let told = told.filter(|_| matches!(rtype, Rtype::A | Rtype::AAAA));
+        told.unwrap_or(&Abilities::None)
+    }
+
+    /// How much of steering a class said that it can do by itself.
+    pub fn class_abilities(&self, class: &str) -> &Abilities {
+        self.abilities_for(class, Rtype::A)
     }
 
     /// The objects with steered claims of a class.

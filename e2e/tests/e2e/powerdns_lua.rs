@@ -185,8 +185,8 @@ fn odd_texts(count: usize) -> Vec<String> {
 }
 
 #[test]
-fn thousands_of_odd_texts_reach_lua_letter_by_letter() {
-    let texts = odd_texts(5000);
+fn ten_thousand_odd_texts_reach_lua_letter_by_letter() {
+    let texts = odd_texts(10_000);
     let bodies = texts.iter().map(|text| {
         let options = Options { contains: Some(text.clone()), ..Options::default() };
         body(

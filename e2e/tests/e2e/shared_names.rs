@@ -106,7 +106,12 @@ fn a_name_is_handed_over_and_taken_back_when_the_new_holder_is_killed() -> Resul
     assert_eq!(answers(&powerdns, "app")?, BTreeSet::from(["192.0.2.1".to_owned()]));
     weu.write("192.0.2.1", "fingerpost.dev/hand-over-to: neu")?;
     wait_for_answers(&powerdns, "app", &["192.0.2.2"])?;
-    // The new holder is left alone while it lives, and is followed when it does not.
+    // Once it has seen that somebody waits, it keeps a counter, and is followed when that stops.
+    wait_for_within(LONG, "the new holder to keep a counter", || {
+        let zone = powerdns.send("GET", "/zones/example.com.", "")?.to_string();
+        let counters: Vec<&str> = zone.split("\"name\":").filter(|set| set.contains("._alive.")).collect();
+        Ok((answers(&powerdns, "app")?.contains("192.0.2.2") && counters.len() == 2).then_some(()))
+    })?;
     drop(second);
     wait_for_answers(&powerdns, "app", &["192.0.2.1"])
 }

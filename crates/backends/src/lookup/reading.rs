@@ -79,12 +79,16 @@ pub(super) fn delegation(servers: Vec<Server>, own: Option<&[Name]>) -> Delegati
 }
 
 /// Whether a server has a set, its TTL aside. Only its own word counts; what stands at or below a cut it
-/// tells beside a referral.
+/// tells beside a referral. Of a set that is steered a part is the whole answer.
 pub(super) fn has(answer: &Answer, set: &RecordSet) -> bool {
     let within = |records| set_of(records, &set.name, set.rtype);
     let seen = match answer.is_authoritative {
         true => within(&answer.answer),
         false => within(&answer.authority).or_else(|| within(&answer.additional)),
     };
-    answer.rcode == rcode::NOERROR && seen.is_some_and(|seen| seen.data == set.data)
+    let is_it = |seen: RecordSet| match set.steering {
+        Some(_) => !seen.data.is_empty() && seen.data.iter().all(|data| set.data.contains(data)),
+        None => seen.data == set.data,
+    };
+    answer.rcode == rcode::NOERROR && seen.is_some_and(is_it)
 }

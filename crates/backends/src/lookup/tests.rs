@@ -120,6 +120,10 @@ fn a_server_has_a_set_when_its_own_data_are_the_same_whatever_the_ttl() {
     let mut more = same.clone();
     more.answer.push(found("www.example.com", Rtype::A, "192.0.2.7"));
     assert!(!has(&more, &set), "one is too much");
+    let steering = Some(Arc::new(dns::Steering::All(Vec::new())));
+    let steered = RecordSet { steering, ..set.clone() };
+    assert!(has(&Answer { answer: same.answer[..1].to_vec(), ..same.clone() }, &steered), "a part of it");
+    assert!(!has(&more, &steered) && !has(&empty(), &steered), "something else");
     assert!(!has(&Answer { answer: vec![], ..same.clone() }, &set), "nothing there");
     assert!(!has(&Answer { rcode: 3, ..same }, &set), "no such name");
 }

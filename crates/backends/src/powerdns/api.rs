@@ -8,6 +8,7 @@ use http_body_util::Full;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::configuration::Configuration;
 use super::reading::{self, Facts, Listed, Read, ZoneDocument};
 use super::{Settings, request};
 use crate::Failure;
@@ -61,6 +62,11 @@ impl Api {
         Version::parse(&server.version)
             .filter(|_| server.daemon_type == "authoritative")
             .ok_or(Failure::Unreadable)
+    }
+
+    /// How the server is set up.
+    pub(super) async fn configuration(&self) -> Result<Configuration, Failure> {
+        json(&self.send(Method::GET, "/config", None).await?)
     }
 
     /// Every zone that the server has.

@@ -79,6 +79,20 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
+/// A path as a part of a URL: what is no letter of a URL is escaped, and what is stays.
+pub(super) fn escape_path(path: &str) -> String {
+    let mut escaped = String::with_capacity(path.len());
+    for octet in path.bytes() {
+        match octet {
+            b'!' | b'$'..=b';' | b'=' | b'?'..=b'Z' | b'_' | b'a'..=b'z' | b'~' => {
+                escaped.push(char::from(octet))
+            }
+            _ => escaped.push_str(&format!("%{octet:02X}")),
+        }
+    }
+    escaped
+}
+
 /// An answer with octets that are no UTF-8, which PowerDNS passes on as it finds them: they become
 /// escapes of the record data that they are part of.
 pub(super) fn readable(body: &[u8]) -> String {

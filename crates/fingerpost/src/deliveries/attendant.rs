@@ -6,6 +6,7 @@ use std::time::Duration;
 use api::DNSClassSpec;
 use backends::Provider;
 use backends::delivery::{Order, Trouble};
+use planner::Abilities;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -28,6 +29,9 @@ pub(super) struct Attendant {
     /// Where those who only read find the provider.
     pub(super) connected: watch::Sender<Option<Arc<dyn Provider>>>,
     pub(super) last_check: Option<jiff::Timestamp>,
+    /// What the provider last said that it can do by itself of steering, and when it is asked again.
+    pub(super) abilities: Option<Abilities>,
+    pub(super) next_question: Instant,
 }
 
 type Connected = Result<Arc<dyn Provider>, Trouble>;
@@ -37,11 +41,11 @@ impl Attendant {
         tokio::spawn(async move {
             let class = self.class.clone();
             // Nobody listens when the process ends.
-            self.attend(|health| drop(told.send((class.clone(), number, Told::Health(health))))).await;
+            self.attend(|word| drop(told.send((class.clone(), number, word)))).await;
         })
     }
 
-    async fn attend(&mut self, tell: impl Fn(Health)) {
+    async fn attend(&mut self, tell: impl Fn(Told)) {
         let mut check = self.first_check();
         let mut known: Option<Result<Credentials, Trouble>> = None;
         let mut provider: Connected =
@@ -55,8 +59,9 @@ impl Attendant {
                 // The delivery ends with us.
                 let _ = self.orders.send(Order::Provider(provider.clone()));
                 if let Err(trouble) = &provider {
-                    tell(health(Err(trouble.clone())));
+                    tell(Told::Health(health(Err(trouble.clone()))));
                 }
+                self.next_question = Instant::now();
                 known = Some(gathered);
             }
             let look = self.next_look(failed);
@@ -84,21 +89,37 @@ impl Attendant {
         provider: &Connected,
         check: &mut Instant,
         look: Option<Instant>,
-        tell: &impl Fn(Health),
+        tell: &impl Fn(Told),
     ) {
         loop {
             tokio::select! {
                 // Who tells of changes lives as long as the process.
                 _ = self.circumstances.secret_changes.changed() => return,
                 () = sleep_until(look.unwrap_or(*check)), if look.is_some() => return,
+                () = sleep_until(self.next_question), if provider.is_ok() => {
+                    if let Ok(provider) = provider {
+                        self.ask_abilities(&**provider, tell).await;
+                    }
+                }
                 () = sleep_until(*check), if provider.is_ok() => {
                     if let Ok(provider) = provider {
                         let result = provider.health().await.map_err(|failure| Trouble::from(&failure));
-                        tell(health(result));
+                        tell(Told::Health(health(result)));
                     }
                     *check = Instant::now() + self.circumstances.health_interval;
                 }
             }
+        }
+    }
+
+    /// Asks what the server can do by itself, soon again where it does not say.
+    async fn ask_abilities(&mut self, provider: &dyn Provider, tell: &impl Fn(Told)) {
+        let told = provider.abilities().await;
+        let pause = if told.is_ok() { self.circumstances.health_interval } else { LOOK_AGAIN };
+        self.next_question = Instant::now() + pause;
+        if let Some(abilities) = told.ok().filter(|abilities| self.abilities.as_ref() != Some(abilities)) {
+            self.abilities = Some(abilities.clone());
+            tell(Told::Abilities(abilities));
         }
     }
 

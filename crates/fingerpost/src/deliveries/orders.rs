@@ -5,7 +5,7 @@ use std::sync::Arc;
 use backends::delivery::{Known, Node, Order};
 use backends::{Entry, NewZone, SetKey};
 use dns::{Name, Rtype};
-use planner::{Delta, Planner, WantedSet};
+use planner::{Delta, Place, Planner, WantedSet};
 
 use super::{Class, Memory, owner_at};
 
@@ -28,7 +28,8 @@ impl Class {
         }
         let owed = delta.deliveries.iter().flat_map(|(_, name)| planner.known_at(class, name)).map(known);
         self.tell_known(class, planner, owed.collect());
-        let moved: Vec<(Name, Name)> = delta.nodes.iter().chain(&delta.deliveries).cloned().collect();
+        let mut moved: Vec<(Name, Name)> = delta.nodes.iter().chain(&delta.deliveries).cloned().collect();
+        moved.extend(self.steered.decided());
         self.tell_nodes(class, planner, moved, memory);
     }
 
@@ -70,7 +71,7 @@ impl Class {
                 if self.zones.insert(zone.clone()) {
                     self.tell_zone(class, planner, &zone);
                 }
-                told.push(node(class, zone, name, wanted));
+                told.push(self.as_held(class, planner, node(class, zone, name, wanted)));
             }
         }
         if !adopted.is_empty() {
@@ -80,6 +81,15 @@ impl Class {
             memory.note(class, &self.spec, &told);
             self.order(Order::Nodes(told));
         }
+    }
+
+    /// A node as the class's provider is to hold it.
+    fn as_held(&mut self, class: &Arc<str>, planner: &Planner, node: Node) -> Node {
+        let place = Place::Class(class.clone());
+        let sets = planner.sets_at(&node.zone, &node.name, Some(&place));
+        let is_steered = sets.iter().any(|set| set.steering.is_some());
+        let probes = |probe| planner.probe(probe);
+        self.steered.tell(node, is_steered, planner.class_abilities(class), &probes)
     }
 
     fn tell_zone(&self, class: &Arc<str>, planner: &Planner, zone: &Name) {

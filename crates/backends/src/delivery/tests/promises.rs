@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use dns::{RecordSet, Rtype};
+use dns::{Rdata, RecordSet, Rtype};
 
 use super::super::task::{Job, Task, What};
 use super::super::{HeldDeletes, Known, Order, Report, SetResult, Written};
 use super::fake::{Call, Fault, set};
 use super::world::{World, name, new_zone, settings};
 use crate::marks::{Mark, corner, mark_name};
+use crate::powerdns::steered::STEERED;
 use crate::{Failure, SetKey};
 
 const ZONE: &str = "example.org";
@@ -321,6 +322,23 @@ fn an_alias_replaces_addresses_in_one_batch() {
     world.change(ZONE, "www.example.org", &[a("www", 4), txt("www", "x")]);
     world.settle();
     assert!(world.stands(ZONE, &a("www", 4)) && world.stands(ZONE, &txt("www", "x")));
+    world.assert_no_breach();
+}
+
+#[test]
+fn a_program_replaces_addresses_and_they_it_in_one_batch() {
+    let mut world = delivered(&[a("www", 1)]);
+    let data = Rdata::from_wire(STEERED, &[0, 1]).unwrap();
+    let program = RecordSet::new(name("www.example.org"), STEERED, 30, vec![data]);
+    for (wanted, from, to) in [(program, Rtype::A, STEERED), (a("www", 2), STEERED, Rtype::A)] {
+        world.change(ZONE, "www.example.org", std::slice::from_ref(&wanted));
+        world.settle();
+        let swap = world.fake.writes().into_iter().rfind(|batch| batch.changes.len() == 2).unwrap();
+        let shape: Vec<_> =
+            swap.changes.iter().map(|change| (change.key.rtype, change.after.is_some())).collect();
+        assert_eq!(shape, [(from, false), (to, true)]);
+        assert!(world.stands(ZONE, &wanted));
+    }
     world.assert_no_breach();
 }
 

@@ -14,6 +14,7 @@ use super::turn::TOGETHER;
 use super::writing::is_answer;
 use super::{Active, At, Wrote, Zone};
 use crate::marks::mark_key;
+use crate::powerdns::steered::STEERED;
 use crate::{Entry, Failure, SetKey};
 
 /// From so many sets on, reading the whole zone is cheaper than reading them.
@@ -82,6 +83,9 @@ impl Zone {
                 true => vec![Rtype::A, Rtype::AAAA, Rtype::TXT, Rtype::MX, Rtype::NS, Rtype::SRV],
                 false => vec![Rtype::CNAME],
             });
+            if types.contains(&STEERED) {
+                types.extend([Rtype::A, Rtype::AAAA]);
+            }
         }
         types
     }

@@ -8,6 +8,7 @@ use super::footing::Footing;
 use super::held::{Held, is_as_wanted, standing};
 use super::sharing::{Dealings, Footings};
 use super::{At, Zone};
+use crate::powerdns::steered::STEERED;
 use crate::{Entry, SetKey};
 
 /// What a name needs first.
@@ -287,16 +288,20 @@ impl Zone {
     }
 }
 
-/// Whether two types cannot stand at one name (RFC 2181 section 10.1).
+/// Whether two types cannot stand at one name (RFC 2181 section 10.1), or must not: where addresses and
+/// a program that chooses among them stand together, both are answered with.
 fn excludes(one: Rtype, other: Rtype) -> bool {
     let beside_anything = |rtype: Rtype| matches!(rtype, Rtype::RRSIG | Rtype::NSEC);
     let alias = (one == Rtype::CNAME) != (other == Rtype::CNAME);
-    alias && !beside_anything(one) && !beside_anything(other)
+    let is_address = |rtype: Rtype| matches!(rtype, Rtype::A | Rtype::AAAA);
+    let steered = (one == STEERED && is_address(other)) || (is_address(one) && other == STEERED);
+    steered || (alias && !beside_anything(one) && !beside_anything(other))
 }
 
 /// Whether clients that used one type may be served by the other.
 fn replaces(one: Rtype, other: Rtype) -> bool {
-    let leads_somewhere =
-        |rtype: Rtype| matches!(rtype, Rtype::A | Rtype::AAAA | Rtype::CNAME | Rtype::HTTPS | Rtype::SVCB);
+    let leads_somewhere = |rtype: Rtype| {
+        matches!(rtype, Rtype::A | Rtype::AAAA | Rtype::CNAME | Rtype::HTTPS | Rtype::SVCB | STEERED)
+    };
     excludes(one, other) || (leads_somewhere(one) && leads_somewhere(other))
 }

@@ -1,0 +1,168 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::sync::Arc;
+
+use dns::{Location, Member, Name};
+use planner::{Certificate, ProbeTarget};
+use rstest::rstest;
+
+use super::super::content::content;
+use super::*;
+
+const OLD: Version = Version { major: 4, minor: 7 };
+
+fn probe() -> ProbeSpec {
+    let codes = vec![(200, 200)];
+    let question = ProbeQuestion::Page { tls: None, host: "a.test".into(), path: "/up".into(), codes };
+    ProbeSpec {
+        target: ProbeTarget::Address([192, 0, 2, 0].into()),
+        port: 8080,
+        question,
+        interval: 5_000,
+        timeout: 2_000,
+        failures: 1,
+        successes: 1,
+    }
+}
+
+fn connect() -> ProbeSpec {
+    ProbeSpec { question: ProbeQuestion::Connect, ..probe() }
+}
+
+/// A region of these addresses of the set, probed or not.
+fn region(data: &[u16], probe: Option<u64>) -> Steering {
+    let member = |data: &u16| Member { data: *data, probe: probe.map(ProbeId) };
+    Steering::Named("weu".into(), Box::new(Steering::All(data.iter().map(member).collect())))
+}
+
+fn draw(sticky: bool, weights: [u32; 2]) -> Steering {
+    let choices = vec![(weights[0], region(&[0], None)), (weights[1], region(&[1], None))];
+    Steering::Weighted { sticky, choices }
+}
+
+/// Addresses 192.0.2.0 to 192.0.2.2.
+fn steered(steering: Steering) -> Entry {
+    let data = (0..3).map(|last| Rdata::a([192, 0, 2, last].into())).collect();
+    Entry::from(RecordSet::steered(Name::parse("www.test").unwrap(), Rtype::A, 30, data, steering))
+}
+
+/// What PowerDNS is sent for one steered set of addresses.
+fn body(steering: Steering, probe: &ProbeSpec, version: Version) -> String {
+    let lowered = lowered(vec![steered(steering)], &|_| Some(probe), version);
+    let [entry] = lowered.entries.as_slice() else { panic!("{lowered:?}") };
+    assert_eq!((entry.set.rtype, entry.set.ttl), (STEERED, 30));
+    let text = content(&entry.set.data[0]);
+    text.strip_prefix("A \"").and_then(|text| text.strip_suffix('"')).unwrap().to_owned()
+}
+
+#[rstest]
+#[case(
+    region(&[0, 1], Some(1)),
+    "ifurlup(''..'http://a.test:8080/up',{{'192.0.2.0','192.0.2.1'}},{selector='all',backupSelector='all',timeout=''..'2'})"
+)]
+#[case(
+    Steering::Failover(vec![region(&[1], Some(1)), region(&[0, 2], Some(1))]),
+    "ifurlup(''..'http://a.test:8080/up',{{'192.0.2.1'},{'192.0.2.0','192.0.2.2'}},{selector='all',backupSelector='all',timeout=''..'2'})"
+)]
+#[case(draw(true, [80, 20]), "pickwhashed({{80,'192.0.2.0'},{20,'192.0.2.1'}})")]
+#[case(draw(false, [1, 1]), "pickwrandom({{1,'192.0.2.0'},{1,'192.0.2.1'}})")]
+#[case(draw(false, [120, 0]), "pickwrandom({{120,'192.0.2.0'}})")]
+#[case(draw(false, [0, 0]), "pickwrandom({{1,'192.0.2.0'},{1,'192.0.2.1'}})")]
+#[case(
+    Steering::Closest(vec![(Location::default(), region(&[0], None)), (Location::default(), region(&[1], None))]),
+    "pickclosest({'192.0.2.0','192.0.2.1'})"
+)]
+#[case(
+    Steering::Geo {
+        choices: vec![
+            (Geo::Continent(*b"EU"), region(&[0], None)),
+            (Geo::Country(*b"IE"), draw(true, [1, 2])),
+        ],
+        default: Box::new(region(&[2], None)),
+    },
+    "country('IE') and pickwhashed({{1,'192.0.2.0'},{2,'192.0.2.1'}}) or continent('EU') and all({'192.0.2.0'}) or all({'192.0.2.2'})"
+)]
+fn each_steering_has_its_body(#[case] steering: Steering, #[case] wanted: &str) {
+    assert_eq!(body(steering, &probe(), OLD), wanted);
+}
+
+#[test]
+fn a_port_is_checked_as_a_port() {
+    let wanted =
+        "ifportup(8080,{'192.0.2.0','192.0.2.1'},{selector='all',backupSelector='all',timeout=''..'2'})";
+    assert_eq!(body(region(&[0, 1], Some(1)), &connect(), OLD), wanted);
+    let near = Steering::Closest(vec![(Location::default(), region(&[0, 1], Some(1)))]);
+    assert_eq!(body(near, &connect(), OLD), wanted.replacen("'all'", "'pickclosest'", 1));
+}
+
+#[test]
+fn a_newer_server_is_told_how_to_check_exactly() {
+    let question = ProbeQuestion::Page {
+        tls: Some(Certificate::Any),
+        host: "a.test".into(),
+        path: "/a b".into(),
+        codes: vec![(204, 204)],
+    };
+    let probe = ProbeSpec { question, failures: 3, interval: 10_000, ..probe() };
+    let body = body(region(&[0], Some(1)), &probe, Version { major: 5, minor: 0 });
+    assert!(body.contains("minimumFailures=''..'3',interval=''..'10',httpcode=''..'204'"), "{body}");
+    assert!(body.contains("'https://a.test:8080/a'..string.char(37)..'20b'"), "{body}");
+}
+
+#[test]
+fn all_addresses_of_a_name_are_lua_records_or_none_is() {
+    let name = Name::parse("www.test").unwrap();
+    let data = vec![Rdata::aaaa("2001:db8::1".parse().unwrap())];
+    let plain = Entry::from(RecordSet::new(name.clone(), Rtype::AAAA, 20, data));
+    let text = Entry::from(RecordSet::new(name, Rtype::TXT, 60, vec![Rdata::txt("x")]));
+    let entries = vec![steered(draw(true, [1, 1])), plain.clone(), text.clone()];
+    let lowered_sets = lowered(entries.clone(), &|_| None, OLD);
+    assert_eq!(lowered_sets.spoken_for, [entries[0].set.clone(), plain.set.clone()]);
+    let [first, lua] = lowered_sets.entries.as_slice() else { panic!("{lowered_sets:?}") };
+    let texts: Vec<String> = lua.set.data.iter().map(content).collect();
+    assert_eq!((first, lua.set.ttl), (&text, 20));
+    assert_eq!(texts[1], "AAAA \"all({'2001:db8::1'})\"");
+    let unsteered = vec![plain, text];
+    assert_eq!(lowered(unsteered.clone(), &|_| None, OLD).entries, unsteered);
+}
+
+#[rstest]
+#[case(region(&[0, 1, 2], None), probe())]
+#[case(region(&[0, 1, 2], Some(1)), ProbeSpec { question: page("a.test:1@b"), ..probe() })]
+#[case(region(&[0, 1, 2], Some(1)), ProbeSpec { question: page("192.0.2.1"), ..probe() })]
+#[case(Steering::Failover(vec![region(&[0], Some(1)), region(&[1], Some(1))]), connect())]
+fn what_needs_no_lua_or_has_none_is_a_plain_set_of_everything(
+    #[case] steering: Steering,
+    #[case] probe: ProbeSpec,
+) {
+    let entry = steered(steering);
+    let plain = Entry { set: RecordSet { steering: None, ..entry.set.clone() }, ..entry.clone() };
+    let wanted = Lowered { entries: vec![plain], spoken_for: Vec::new() };
+    assert_eq!(lowered(vec![entry], &|_| Some(&probe), OLD), wanted);
+}
+
+fn page(host: &str) -> ProbeQuestion {
+    ProbeQuestion::Page { tls: None, host: host.into(), path: "/".into(), codes: vec![(200, 200)] }
+}
+
+#[test]
+fn huge_weights_keep_their_relation_and_fit() {
+    let weights = fitting(&[u32::MAX, u32::MAX / 2, 1, 0]);
+    assert!(
+        weights.iter().map(|weight| u64::from(*weight)).sum::<u64>() <= u64::from(i32::MAX.unsigned_abs())
+    );
+    assert!((weights[0] / 2).abs_diff(weights[1]) <= 2, "{weights:?}");
+    assert_eq!(weights[2..], [1, 0]);
+    assert_eq!(fitting(&[80, 20]), [80, 20]);
+}
+
+#[test]
+fn what_lua_stands_for_keeps_its_steering() {
+    let entry = steered(draw(false, [3, 1]));
+    let lowered = lowered(vec![entry.clone()], &|_| None, OLD);
+    assert!(Arc::ptr_eq(
+        lowered.spoken_for[0].steering.as_ref().unwrap(),
+        entry.set.steering.as_ref().unwrap()
+    ));
+    assert_eq!(lowered.entries[0].set.steering, None);
+}

@@ -1,0 +1,102 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use backends::Entry;
+use backends::delivery::Written;
+use dns::{Member, Rdata, Steering};
+
+use super::*;
+
+const POWERDNS: Abilities = Abilities::Powerdns { version: (4, 7), geoip: false, lua: true };
+
+fn name() -> Name {
+    Name::parse("www.example.org").unwrap()
+}
+
+fn zone() -> Name {
+    Name::parse("example.org").unwrap()
+}
+
+fn plain() -> RecordSet {
+    let data = [1, 2].map(|last| Rdata::a([192, 0, 2, last].into()));
+    RecordSet::new(name(), Rtype::A, 30, data.to_vec())
+}
+
+fn steered() -> RecordSet {
+    let one = |data| (1, Steering::All(vec![Member { data, probe: None }]));
+    let steering = Steering::Weighted { sticky: true, choices: vec![one(0), one(1)] };
+    RecordSet { steering: Some(steering.into()), ..plain() }
+}
+
+fn node(sets: &[RecordSet]) -> Node {
+    let sets = sets.iter().cloned().map(Entry::from).collect();
+    Node { zone: zone(), name: name(), sets, kept: Vec::new(), shared: Vec::new(), heir: None }
+}
+
+fn report(rtype: Rtype, result: SetResult) -> Report {
+    Report::Set { zone: zone(), key: SetKey { name: name(), rtype }, result }
+}
+
+fn stands(set: &RecordSet) -> SetResult {
+    SetResult::Stands { set: set.clone(), written: Some(Written::Created), is_shared: false }
+}
+
+#[test]
+fn what_stands_as_lua_is_told_as_the_set_itself() {
+    let mut class = Steered::default();
+    let told = class.tell(node(&[steered()]), true, &POWERDNS, &|_| None);
+    let lua = told.sets[0].set.clone();
+    assert_eq!((told.sets.len(), lua.rtype), (1, STEERED));
+    assert_eq!(class.hear(report(STEERED, stands(&lua))), [report(Rtype::A, stands(&steered()))]);
+    assert!(
+        class.hear(report(Rtype::A, SetResult::Absent { deleted: true })).is_empty(),
+        "LUA speaks for it"
+    );
+    let older = RecordSet { ttl: 31, ..lua };
+    assert!(class.hear(report(STEERED, stands(&older))).is_empty(), "that was wanted before");
+    let foreign = SetResult::Foreign { owner: None };
+    assert_eq!(class.hear(report(STEERED, foreign.clone())), [report(Rtype::A, foreign)]);
+}
+
+#[test]
+fn a_set_that_is_plain_again_speaks_for_itself() {
+    let mut class = Steered::default();
+    class.tell(node(&[steered()]), true, &POWERDNS, &|_| None);
+    let told = class.tell(node(&[plain()]), false, &POWERDNS, &|_| None);
+    assert_eq!(told, node(&[plain()]));
+    let gone = SetResult::Absent { deleted: true };
+    assert!(class.hear(report(STEERED, gone)).is_empty());
+    assert_eq!(class.hear(report(Rtype::A, stands(&plain()))), [report(Rtype::A, stands(&plain()))]);
+}
+
+#[test]
+fn a_steered_set_without_a_choice_stands_as_a_plain_one() {
+    let mut class = Steered::default();
+    let members = [0, 1].map(|data| Member { data, probe: None }).to_vec();
+    let all = RecordSet { steering: Some(Steering::All(members).into()), ..plain() };
+    let told = class.tell(node(std::slice::from_ref(&all)), true, &POWERDNS, &|_| None);
+    assert_eq!(told, node(&[plain()]));
+    assert_eq!(class.hear(report(Rtype::A, stands(&plain()))), [report(Rtype::A, stands(&all))]);
+}
+
+#[test]
+fn a_set_is_gone_when_what_stood_for_it_is() {
+    let mut class = Steered::default();
+    class.tell(node(&[steered()]), true, &POWERDNS, &|_| None);
+    assert_eq!(class.tell(node(&[]), false, &POWERDNS, &|_| None), node(&[]));
+    let gone = SetResult::Absent { deleted: true };
+    assert_eq!(class.hear(report(STEERED, gone.clone())), [report(Rtype::A, gone.clone())]);
+    assert!(class.hear(report(STEERED, gone)).is_empty(), "once");
+}
+
+#[test]
+fn what_stands_stays_until_the_server_said_what_it_can_do() {
+    let mut class = Steered { is_open: true, ..Steered::default() };
+    let told = class.tell(node(&[plain()]), true, &Abilities::None, &|_| None);
+    assert_eq!((told.sets.len(), told.kept), (0, vec![Rtype::A, Rtype::AAAA, STEERED]));
+    let unsteered = class.tell(node(&[plain()]), false, &Abilities::None, &|_| None);
+    assert_eq!(unsteered, node(&[plain()]), "which does not depend on that");
+    assert!(class.decided().is_empty());
+    class.decide();
+    assert_eq!(class.decided(), [(zone(), name())]);
+    assert!(class.decided().is_empty());
+}
