@@ -64,7 +64,7 @@ fn two_operators_on_two_clusters_add_up_to_one_name_and_each_takes_only_its_own(
     wait_for_answers(&powerdns, "app", &["192.0.2.1"]).with_context(output)?;
     neu.api().apply(&shared("192.0.2.2"))?;
     wait_for_answers(&powerdns, "app", &["192.0.2.1", "192.0.2.2"]).with_context(output)?;
-    neu.expect_condition(&record_path("app"), "Ready", "True", "RecordCreated").with_context(output)?;
+    neu.expect_condition(&record_path("app"), "Ready", "True", "RecordUpdated").with_context(output)?;
     weu.api().apply(&shared("192.0.2.3"))?;
     wait_for_answers(&powerdns, "app", &["192.0.2.2", "192.0.2.3"]).with_context(output)?;
     neu.api().delete(&record_path("app"))?;
