@@ -238,6 +238,10 @@ fn every_misdeed_of_a_server_has_its_words_and_ends_when_the_server_behaves() ->
         }
         scene.between.misbehave(None);
         scene.wait_for_answer("www.example.com", &address).with_context(|| format!("after {misdeed:?}"))?;
+        // What is said next must be about the next misdeed.
+        wait_for("the record to stand", || {
+            Ok((ready(&status(&up, "DNSRecord", "www")?).0 == "True").then_some(()))
+        })?;
     }
     assert!(!up.output().contains("confidential") && !up.output().contains("test-key"), "{}", up.output());
     Ok(())
