@@ -37,7 +37,8 @@ impl HashKey {
     /// The hash of a child, whose label starts at `at` in a buffer with a word's room after it.
     #[inline]
     pub(super) fn child(self, parent: u64, buffer: &[u8], at: usize, length: usize) -> u64 {
-        let mut hash = parent ^ length as u64;
+        // The length is keyed too: added as it is, it could be made up for by the first octet.
+        let mut hash = parent ^ (length as u64).wrapping_mul(self.factor);
         let (mut at, end) = (at, at + length);
         while at + WORD < end {
             hash = self.mix(hash ^ fold(word(buffer, at)));
@@ -142,6 +143,13 @@ mod tests {
             prop_assert!(same_folded(&one, &small));
             prop_assert_eq!(same_folded(&other, &small), other.to_ascii_lowercase() == small);
         }
+    }
+
+    #[test]
+    fn a_length_is_not_made_up_for_by_an_octet() {
+        let key = HashKey::of_process();
+        assert_ne!(key.child_named(5, &[1]), key.child_named(5, &[]));
+        assert_ne!(key.child_named(5, b"a"), key.child_named(5, &[b'a' ^ 1 ^ 2, 0]));
     }
 
     #[test]
