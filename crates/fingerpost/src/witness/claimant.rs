@@ -70,6 +70,8 @@ pub struct Claimant {
     fresh: bool,
     /// When the last successful write as the holder was sent, and for how long it counts.
     renewed: Option<(Instant, Duration)>,
+    /// The last write as the holder of which nobody said what came of it, and when it was sent.
+    unsure: Option<(Document, Instant)>,
     /// The highest generation that was ever heard of.
     highest: u64,
     /// What tells this process from others that speak for the same holder.
@@ -92,6 +94,7 @@ impl Claimant {
             missing: None,
             fresh: false,
             renewed: None,
+            unsure: None,
             highest: remembered,
             process,
             twin_until: None,
@@ -167,8 +170,8 @@ impl Claimant {
             (Answer::Written(version), Call::Write(document, _)) => {
                 self.written(document, version.clone(), sent, now)
             }
-            (Answer::Conflict, _) => self.doubt(false),
-            (Answer::Failed(_) | Answer::Written(_), _) => self.doubt(true),
+            (Answer::Conflict, _) => self.doubt(call, sent, false),
+            (Answer::Failed(_) | Answer::Written(_), _) => self.doubt(call, sent, true),
         }
     }
 
@@ -178,8 +181,15 @@ impl Claimant {
         self.contact = Some((since, now));
     }
 
-    fn doubt(&mut self, over: bool) -> bool {
+    /// What was seen may not stand any more. A write may have been done all the same: even a conflict may
+    /// be one with ourselves, where a second member was asked because the first one was late.
+    fn doubt(&mut self, call: &Call, sent: Instant, over: bool) -> bool {
         self.fresh = false;
+        if let Call::Write(document, _) = call
+            && document.holder == self.terms.holder
+        {
+            self.unsure = Some((document.clone(), sent));
+        }
         over
     }
 
@@ -191,6 +201,9 @@ impl Claimant {
         self.highest = self.highest.max(document.generation);
         if document.holder != self.terms.holder {
             self.renewed = None;
+        }
+        if let Some((_, sent)) = self.unsure.take().filter(|(written, _)| *written == document) {
+            self.renewed = Some((sent, lease_of(&document)));
         }
         // Every write counts itself, so a document that is equal was not written again.
         let since = self.seen.take().filter(|seen| seen.document == document).map_or(now, |seen| seen.since);
@@ -304,7 +317,7 @@ impl Claimant {
     /// The document without a holder. We stop believing first, and then tell the others; a twin that may
     /// still believe is waited for.
     fn release(&mut self, successor: Option<String>, planned: bool, now: Instant) -> Option<Document> {
-        self.renewed = None;
+        (self.renewed, self.unsure) = (None, None);
         let over = |until: Option<Instant>| until.is_none_or(|until| now > until);
         let alone = over(self.twin_until) && over(self.promised_until);
         let seen = self.seen.as_ref().filter(|_| alone && self.is_mine())?;

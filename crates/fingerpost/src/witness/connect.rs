@@ -101,11 +101,13 @@ impl Connecting<'_> {
         Ok(Arc::new(HttpDocument::new(client, http.url.clone(), token.as_deref())?))
     }
 
-    /// A client whose requests to all members together take no longer than a renewal may.
+    /// A client whose requests to all members together can be made three times before a lease runs out: a
+    /// disk that is slow for a moment must not cost it.
     fn client(&self, members: usize, trust: &Trust) -> Result<HttpClient, Failure> {
-        let renew: Duration = self.witness.renew.into();
+        let renew = Duration::from(self.witness.renew);
         let share = u32::try_from(members.clamp(1, 3)).unwrap_or(1);
-        let timeout = (renew / share).min(LONGEST);
+        let spare = Duration::from(self.witness.lease).saturating_sub(renew) / 3;
+        let timeout = (renew.max(spare) / share).min(LONGEST);
         Ok(HttpClient::new(self.means.guard.clone(), timeout, trust)?.reading_at_most(MOST))
     }
 

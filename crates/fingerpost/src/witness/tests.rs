@@ -80,6 +80,29 @@ fn who_holds_believes_from_when_it_asked_and_not_from_when_it_was_told() {
 }
 
 #[test]
+fn a_renewal_whose_answer_was_lost_counts_from_when_it_was_sent_once_it_is_seen() {
+    for answer in [Answer::Failed(backends::Failure::TimedOut), Answer::Conflict] {
+        let (mut one, start) = (claimant("a"), Instant::now());
+        see(&mut one, start - Duration::from_millis(1), &document("", 1));
+        step(&mut one, &NOW, start, &Answer::Written(Some("2".into())));
+        let sent = start + Duration::from_secs(10);
+        let lost = written(step(&mut one, &NOW, sent, &answer));
+        assert_eq!(one.believes_until(), Some(start + Duration::from_secs(27)), "not before it is seen");
+        see(&mut one, sent + Duration::from_secs(5), &lost);
+        assert_eq!(one.believes_until(), Some(sent + Duration::from_secs(27)));
+    }
+}
+
+#[test]
+fn a_document_that_another_process_wrote_for_us_renews_nothing() {
+    let (mut one, start) = (claimant("a"), Instant::now());
+    see(&mut one, start - Duration::from_millis(1), &document("", 1));
+    let lost = written(step(&mut one, &NOW, start, &Answer::Failed(backends::Failure::TimedOut)));
+    see(&mut one, start + Duration::from_secs(1), &Document { process: 2, ..lost });
+    assert_eq!(one.believes_until(), None);
+}
+
+#[test]
 fn an_unreachable_witness_promotes_nobody_and_demotes_only_by_time() {
     let (mut one, start) = (claimant("a"), Instant::now());
     see(&mut one, start, &document("", 1));
