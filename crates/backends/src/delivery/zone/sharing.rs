@@ -23,7 +23,7 @@ pub(super) struct Dealings {
     pub(super) is_said: bool,
     /// Types that our mark is to name no longer, because another has them.
     pub(super) given_up: BTreeSet<Rtype>,
-    /// What other owners' marks are to say no longer, before the sets are written.
+    /// What other owners' marks are to name no longer, before the sets are written.
     pub(super) taken: Vec<(String, Rtype)>,
     /// What the marks of owners that are gone are to say no longer, after that.
     pub(super) buried: Vec<(String, Rtype)>,
@@ -247,10 +247,10 @@ impl Zone {
         situation.dealings.buried.extend(sharing.gone.iter().map(|owner| (owner.clone(), rtype)));
     }
 
-    /// Whoever waits for something of ours, and is gone, waits no longer.
+    /// Whoever waits for something of ours, and has been gone for very long, waits no longer.
     fn bury_waiting(&self, name: &Name, marked: &BTreeSet<Rtype>, situation: &mut Situation) {
         let others = self.marks.others(name).into_iter().flatten();
-        for (owner, other) in others.filter(|(owner, _)| self.pulses.is_gone(owner)) {
+        for (owner, other) in others.filter(|(owner, _)| self.pulses.is_forgotten(owner)) {
             let ours = other.mark.terms.wants.iter().filter(|rtype| marked.contains(rtype));
             situation.dealings.buried.extend(ours.map(|rtype| (owner.clone(), *rtype)));
         }
