@@ -172,10 +172,13 @@ impl Zone {
         matches!(held, Some(Held::Content(entry)) if own.set.data.iter().all(|data| entry.set.data.contains(data)))
     }
 
-    /// Whether a set of ours stands, as far as we add to it, together with those of others.
+    /// Whether a set of ours stands, as far as we add to it, together with those of others. What our mark does
+    /// not say yet, the others may take out.
     pub(super) fn stands_among_others(&self, own: &Entry) -> bool {
         let terms = self.marks.terms(&own.set.name);
-        terms.is_some_and(|terms| terms.shares.contains_key(&own.set.rtype)) && self.is_established(own)
+        let said = terms.and_then(|terms| terms.shares.get(&own.set.rtype));
+        let is_said = said.is_some_and(|said| own.set.data.iter().all(|data| said.data.contains(data)));
+        is_said && self.is_established(own)
     }
 
     /// Works out what there is to be done with other owners.
