@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dns::{Rdata, Rtype};
+use rstest::rstest;
 
 use super::super::task::Outcome;
 use super::fake::set;
@@ -60,6 +61,8 @@ struct Simulation {
     made: Duration,
     /// Who last wrote what one owner has alone.
     writer: Option<usize>,
+    /// Since when who waits for it.
+    waits_since: BTreeMap<String, Duration>,
     /// Who took it over from another, while anybody waits for it.
     follower: Option<usize>,
     /// Who dies after so many steps.
@@ -94,6 +97,7 @@ impl Simulation {
             given: BTreeMap::new(),
             made: Duration::ZERO,
             writer: None,
+            waits_since: BTreeMap::new(),
             follower: None,
             doomed: None,
         }
@@ -126,4 +130,74 @@ fn run(seed: u64) {
 #[test]
 fn promise_14_and_takeovers_hold_in_random_histories_of_several_owners() {
     super::simulation::run_each("0..50", "several owners", run);
+}
+
+/// Two owners that want the same name, of which the first has it and the second waits.
+fn holder_and_waiter(compares: bool) -> Simulation {
+    let mut two = Simulation::new(7);
+    (two.has_faults, two.store.compares) = (false, compares);
+    two.owners.truncate(2);
+    for number in 0..2 {
+        two.owners[number].wants.insert(ALONE, 1);
+        two.owners[number].start(number, two.now);
+        two.go_on(Duration::from_secs(100), |_| false);
+    }
+    assert!(two.store.has("owner0", ALONE) && two.store.mark("owner1", ALONE).is_some());
+    two
+}
+
+fn second_has_it(two: &Simulation) -> bool {
+    two.store.has("owner1", ALONE) && !two.store.has("owner0", ALONE)
+}
+
+#[rstest]
+fn a_new_holder_that_dies_in_the_moment_of_the_handover_is_followed(#[values(false, true)] compares: bool) {
+    let mut two = holder_and_waiter(compares);
+    two.owners[0].heir = Some("owner1".to_owned());
+    two.tell(0, ALONE);
+    assert!(two.go_on(Duration::from_secs(100), second_has_it));
+    two.die(1);
+    assert!(two.go_on(Duration::from_secs(300), |two| two.store.has("owner0", ALONE)));
+    two.go_on(Duration::from_secs(100), |_| false);
+    assert_eq!(two.store.data(ALONE), [address(0, 1)].into());
+}
+
+#[rstest]
+fn a_new_holder_that_dies_after_it_followed_a_dead_one_is_followed_by_that_when_it_is_back(
+    #[values(false, true)] compares: bool,
+) {
+    let mut two = holder_and_waiter(compares);
+    two.die(0);
+    assert!(two.go_on(Duration::from_secs(300), second_has_it));
+    // Long after, but within a day.
+    two.go_on(Duration::from_secs(3600), |_| false);
+    two.die(1);
+    two.pass(Duration::from_secs(3600));
+    two.come_back(0);
+    assert!(two.go_on(Duration::from_secs(300), |two| two.store.has("owner0", ALONE)));
+    two.go_on(Duration::from_secs(100), |_| false);
+    assert_eq!(two.store.data(ALONE), [address(0, 1)].into());
+}
+
+#[rstest]
+fn who_gave_a_name_away_for_good_leaves_no_mark_and_no_counter_behind(#[values(false, true)] compares: bool) {
+    let mut two = holder_and_waiter(compares);
+    two.owners[0].wants.clear();
+    two.tell(0, ALONE);
+    assert!(two.go_on(Duration::from_secs(300), second_has_it));
+    two.go_on(Duration::from_secs(300), |_| false);
+    let owners: Vec<String> = two.store.marks(ALONE).map(|mark| mark.owner).collect();
+    assert_eq!(owners, ["owner1"]);
+    assert!(!two.store.has_counter("owner0") && !two.store.has_counter("owner1"));
+    assert_eq!(two.store.data(ALONE), [address(1, 1)].into());
+}
+
+#[test]
+fn one_that_waits_and_is_gone_is_forgotten_after_a_day_and_not_before() {
+    let mut two = holder_and_waiter(true);
+    two.die(1);
+    two.go_on(Duration::from_secs(20 * 60 * 60), |_| false);
+    assert!(two.store.mark("owner1", ALONE).is_some() && two.store.has_counter("owner0"));
+    two.go_on(Duration::from_secs(10 * 60 * 60), |_| false);
+    assert!(two.store.mark("owner1", ALONE).is_none() && !two.store.has_counter("owner0"));
 }

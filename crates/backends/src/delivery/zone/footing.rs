@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use dns::{Name, Rdata, RecordSet, Rtype};
 
 use super::held::Other;
+use crate::Entry;
 use crate::marks::{Mark, Share, Terms};
 
 /// Another owner, as far as its counter tells.
@@ -226,6 +227,11 @@ impl Share {
     /// The set that this adds up to at a name.
     pub(super) fn to_set(&self, name: &Name, rtype: Rtype) -> RecordSet {
         RecordSet::new(name.clone(), rtype, self.ttl, self.data.clone())
+    }
+
+    /// Whether this has all of these records.
+    pub(super) fn has(&self, entry: &Entry) -> bool {
+        entry.set.data.iter().all(|data| self.data.contains(data))
     }
 
     /// What an owner adds to a set of which it wants these records.

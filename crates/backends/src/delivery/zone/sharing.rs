@@ -172,13 +172,11 @@ impl Zone {
         matches!(held, Some(Held::Content(entry)) if own.set.data.iter().all(|data| entry.set.data.contains(data)))
     }
 
-    /// Whether a set of ours stands, as far as we add to it, together with those of others. What our mark does
-    /// not say yet, the others may take out.
+    /// Whether a set of ours stands, as far as we add to it, together with those of others.
     pub(super) fn stands_among_others(&self, own: &Entry) -> bool {
         let terms = self.marks.terms(&own.set.name);
         let said = terms.and_then(|terms| terms.shares.get(&own.set.rtype));
-        let is_said = said.is_some_and(|said| own.set.data.iter().all(|data| said.data.contains(data)));
-        is_said && self.is_established(own)
+        said.is_some_and(|said| said.has(own)) && self.is_established(own)
     }
 
     /// Works out what there is to be done with other owners.

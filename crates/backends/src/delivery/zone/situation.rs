@@ -117,7 +117,7 @@ impl Zone {
             situation.excess =
                 marked.iter().copied().filter(|rtype| !ours.contains(rtype) && unwanted(rtype)).collect();
         }
-        if !footings.is_empty() || self.marks.terms(name).is_some() {
+        if self.is_contested(name) {
             self.deal(name, &marked, &footings, &mut situation, at);
         }
         self.hold_back(name, &mut situation, at);

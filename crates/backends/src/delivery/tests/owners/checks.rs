@@ -25,7 +25,13 @@ impl Simulation {
         match what {
             What::Liveness => self.check_counter(&us, after),
             What::Marks => self.check_mark(number, changed, after),
-            What::Sets if *changed == key(ALONE) => self.check_writer(number),
+            What::Sets if *changed == key(ALONE) => {
+                self.check_writer(number);
+                assert!(
+                    after.is_some() || !self.is_waited_for(number),
+                    "{us} deletes what another waits for"
+                );
+            }
             What::Sets => {}
         }
     }
@@ -76,6 +82,30 @@ impl Simulation {
         let stands_still = self.store.has_counter(owner) && self.now - moved >= SAFE;
         let has_stirred = self.now - moved <= self.delay() && moved - before >= SAFE;
         stands_still || has_stirred
+    }
+
+    /// Whether an owner must know that another waits for what one owner has alone, and lives.
+    fn is_waited_for(&self, number: usize) -> bool {
+        let (now, us) = (self.now, &self.owners[number]);
+        let lives = |(before, moved): &(Duration, Duration)| {
+            *before <= us.has_read && *moved - *before < SAFE && now - *moved < SAFE
+        };
+        let waits = |mark: &Mark| {
+            let since = self.waits_since.get(&mark.owner).copied();
+            since.is_some_and(|since| since <= us.has_read) && self.moved.get(&mark.owner).is_some_and(lives)
+        };
+        self.store.marks(ALONE).any(|mark| mark.owner != us.id && waits(&mark))
+    }
+
+    /// Puts down since when who waits for what one owner has alone.
+    pub(super) fn note_waiting(&mut self) {
+        let wants = |mark: &Mark| mark.terms.wants.contains(&Rtype::A);
+        let waiting: BTreeSet<String> =
+            self.store.marks(ALONE).filter(wants).map(|mark| mark.owner).collect();
+        self.waits_since.retain(|owner, _| waiting.contains(owner));
+        for owner in waiting {
+            self.waits_since.entry(owner).or_insert(self.now);
+        }
     }
 
     /// Nobody writes what the one who wrote before still has.

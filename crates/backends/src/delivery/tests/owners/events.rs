@@ -10,7 +10,7 @@ use crate::Failure;
 
 impl Simulation {
     /// Time passes; what is on its way for too long is cut off.
-    fn pass(&mut self, time: Duration) {
+    pub(super) fn pass(&mut self, time: Duration) {
         self.now += time;
         for number in 0..self.owners.len() {
             let is_late = |(_, _, sent): &(Task, Phase, Duration)| self.now - *sent > TIMEOUT;
@@ -116,7 +116,7 @@ impl Simulation {
         self.tell(number, ALONE);
     }
 
-    fn tell(&mut self, number: usize, at: &'static str) {
+    pub(super) fn tell(&mut self, number: usize, at: &'static str) {
         let (owner, now) = (&mut self.owners[number], self.now);
         let (node, local) = (owner.node(number, at), owner.clock(now));
         if let Some(book) = owner.book.as_mut().filter(|_| !owner.is_dead) {
@@ -132,14 +132,14 @@ impl Simulation {
         }
     }
 
-    fn die(&mut self, number: usize) {
+    pub(super) fn die(&mut self, number: usize) {
         self.cut(number);
         let owner = &mut self.owners[number];
         (owner.is_dead, owner.book) = (true, None);
         owner.established.clear();
     }
 
-    fn come_back(&mut self, number: usize) {
+    pub(super) fn come_back(&mut self, number: usize) {
         self.owners[number].is_dead = false;
         self.owners[number].stalled = Duration::ZERO;
         self.owners[number].start(number, self.now);
@@ -152,19 +152,24 @@ impl Simulation {
             (owner.stalled, owner.heir) = (Duration::ZERO, None);
         }
         (0..self.owners.len()).for_each(|number| self.tell(number, ALONE));
-        let end = self.now + Duration::from_secs(600);
+        self.go_on(Duration::from_secs(600), |_| false);
+        self.trace();
+        self.check_shared();
+        self.check_alone();
+    }
+
+    /// Everybody does what there is to do, until something has come about or the time is over; says whether it has.
+    pub(super) fn go_on(&mut self, time: Duration, has_come: impl Fn(&Simulation) -> bool) -> bool {
+        let end = self.now + time;
         for _ in 0..1_000_000 {
-            if self.now > end {
-                break;
+            if has_come(self) || self.now > end {
+                return has_come(self);
             }
             let (count, first) = (self.owners.len(), self.chance.below(self.owners.len()));
             if (0..count).all(|other| !self.advance((first + other) % count)) {
                 self.pass_to_next(Duration::from_secs(30));
             }
         }
-        assert!(self.now > end, "it never ends");
-        self.trace();
-        self.check_shared();
-        self.check_alone();
+        panic!("it never ends");
     }
 }

@@ -27,6 +27,9 @@ pub(super) struct Owner {
     pub(super) is_dead: bool,
     pub(super) wants: BTreeMap<&'static str, u8>,
     pub(super) heir: Option<String>,
+    /// When the last whole reading of the zone was served that it knows of, and the last of all.
+    pub(super) has_read: Duration,
+    pub(super) was_served: Duration,
     /// The names that it was told to stand.
     pub(super) established: BTreeSet<&'static str>,
 }
@@ -43,6 +46,8 @@ impl Owner {
             is_dead: false,
             wants: BTreeMap::new(),
             heir: None,
+            has_read: Duration::ZERO,
+            was_served: Duration::ZERO,
             established: BTreeSet::new(),
         }
     }
@@ -71,6 +76,7 @@ impl Owner {
         let mut book =
             Book::new(Settings { owner: self.id.clone(), drift: Duration::from_secs(40), ..settings() });
         self.generation += 1;
+        self.has_read = Duration::ZERO;
         self.request = None;
         let now = self.clock(now);
         let nature = Nature {
@@ -95,7 +101,10 @@ impl Owner {
             let Report::Set { key: told, result, .. } = report else { continue };
             let Some(at) = [SHARED, ALONE].into_iter().find(|at| key(at) == told) else { continue };
             match result {
-                SetResult::Stands { .. } if self.wants.contains_key(at) => drop(self.established.insert(at)),
+                // What is under way may take out what was wanted no longer until just now.
+                SetResult::Stands { .. } if self.wants.contains_key(at) && self.request.is_none() => {
+                    self.established.insert(at);
+                }
                 SetResult::Foreign { .. } | SetResult::Absent { .. } => drop(self.established.remove(at)),
                 _ => {}
             }

@@ -15,6 +15,9 @@ impl Simulation {
         let Some((task, phase, sent)) = owner.request.take() else { return self.send(number) };
         let next = match phase {
             Phase::Answered(outcome) => {
+                if matches!(outcome, Outcome::Zone(Ok(_))) {
+                    owner.has_read = owner.was_served;
+                }
                 let jitter = self.chance.below(100) as f64 / 100.0;
                 if let Some(book) = &mut owner.book {
                     book.done(&task, outcome, local, jitter);
@@ -45,7 +48,10 @@ impl Simulation {
     }
 
     fn serve(&mut self, number: usize, task: &Task) -> Phase {
-        let Job::Write(writing) = &task.job else { return Phase::Answered(self.store.read(&task.job)) };
+        let Job::Write(writing) = &task.job else {
+            self.owners[number].was_served = self.now;
+            return Phase::Answered(self.store.read(&task.job));
+        };
         let sound = self.store.judge(&writing.batch);
         match self.store.compares {
             true => self.made(number, task, &sound),
@@ -92,6 +98,7 @@ impl Simulation {
                 None => drop(self.store.sets.remove(&change.key)),
             }
         }
+        self.note_waiting();
         self.forget_follower();
         self.check();
     }
