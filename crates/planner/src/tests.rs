@@ -3,6 +3,7 @@
 
 mod dump;
 mod explain;
+mod gateway;
 mod incremental;
 mod last_valid;
 mod limits;

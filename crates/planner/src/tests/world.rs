@@ -526,9 +526,12 @@ fn listener_gateway(shape: u8) -> (Value, Value) {
     }
     let many = |value: &str| json!({ "type": "kuadrant.io/MultiClusterIPAddress", "value": value });
     let mut addresses = vec![json!({ "type": "IPAddress", "value": "192.0.2.60" })];
-    match shape / 8 % 4 {
+    match shape / 8 % 6 {
         0 => {}
         1 => addresses.push(many("a/192.0.2.61")),
+        // Without addresses, or only in places that are not the default one, old answers are kept.
+        3 => addresses.clear(),
+        4 => addresses = vec![many("a/192.0.2.61"), many("b/192.0.2.62")],
         2 => addresses.extend([many("a/192.0.2.61"), many("a/2001:db8::61"), many("b/192.0.2.62")]),
         _ => addresses
             .push(json!({ "type": "kuadrant.io/MultiClusterHostnameAddress", "value": "b/lb.example.com" })),
