@@ -428,11 +428,13 @@ impl Zone {
         }
     }
 
-    /// Has every name read that is about to be written.
+    /// Has every name read that is about to be written. Before anything is deleted, the whole zone: whoever waits for
+    /// it is found by its mark, which has a place that cannot be guessed.
     fn look_before_writing(&mut self, at: At<'_>) {
         let stages = [Stage::Mark, Stage::Put, Stage::Delete, Stage::Unmark];
         let names: Vec<Name> = stages.iter().flat_map(|stage| self.queued(*stage).cloned()).collect();
-        match names.len() > MANY {
+        let deletes = self.is_queued(Stage::Delete) && self.guard.held.is_empty();
+        match names.len() > MANY || deletes {
             true => self.turn.must_read = true,
             false => names.iter().for_each(|name| self.look_at(name, at)),
         }

@@ -17,8 +17,9 @@ impl Zone {
         for wish in situation.wishes.iter().filter(|wish| wish.is_told) {
             let key = SetKey::of(&wish.entry.set);
             let unread = self.active.get(name).is_some_and(|active| active.unread.contains_key(&key.rtype));
+            let is_sure = !unread && !wish.is_unsure;
             match wish.fate {
-                Fate::Free if !unread && self.is_settled(&key) && self.stands(&wish.entry) => {
+                Fate::Free if is_sure && self.is_settled(&key) && self.stands(&wish.entry) => {
                     self.tell_standing(&key)
                 }
                 Fate::Free | Fate::Frozen => {}

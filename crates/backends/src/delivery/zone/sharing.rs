@@ -151,7 +151,10 @@ impl Zone {
     pub(super) fn among_others(&self, mut wish: Wish, footing: &Footing) -> Wish {
         match footing {
             Footing::Shared(sharing) => {
-                wish.is_late = sharing.is_left && !self.is_established(&wish.entry);
+                // Whoever leaves waits for nobody, or two who do would wait for each other.
+                let is_leaving = sharing.share.data.is_empty();
+                wish.is_late = sharing.is_left && !is_leaving && !self.is_established(&wish.entry);
+                wish.is_unsure = sharing.is_left;
                 let key = SetKey::of(&wish.entry.set);
                 if let Some(whole) = &sharing.whole {
                     wish.entry.set = whole.to_set(&key.name, key.rtype);

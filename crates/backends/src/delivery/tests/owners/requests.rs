@@ -1,6 +1,6 @@
 //! Requests, taken apart into the steps between which others go on.
 
-use super::super::super::task::{Job, Outcome, Task};
+use super::super::super::task::{Job, Outcome, Task, What};
 use super::{Phase, Simulation};
 use crate::Failure;
 
@@ -98,8 +98,10 @@ impl Simulation {
                 None => drop(self.store.sets.remove(&change.key)),
             }
         }
-        self.note_waiting();
-        self.forget_follower();
+        if writing.what == What::Marks {
+            self.note_waiting();
+            self.forget_follower();
+        }
         self.check();
     }
 
