@@ -39,7 +39,8 @@ impl Snapshot {
 
     /// What the regions were last reached by.
     pub(crate) fn placed(&self, key: &ObjectKey) -> Placed {
-        let own = self.placed.get(key).filter(|placed| !placed.regions.is_empty() || !placed.spreads.is_empty());
+        let own =
+            self.placed.get(key).filter(|placed| !placed.regions.is_empty() || !placed.spreads.is_empty());
         own.cloned().unwrap_or_else(|| {
             let regions = self.placement_status(key).into_iter().flat_map(|status| &status.regions);
             let placed = regions.filter(|region| !region.addresses.is_empty());

@@ -14,8 +14,7 @@ use crate::print;
 pub(crate) fn order_matters(case: &Case) -> Vec<String> {
     let endpoints = case.endpoints();
     // What was handed to providers on the way is remembered, so there the way matters.
-    let matters =
-        |memory: &Memory| *memory != Memory::default() && memory.kind() != Kind::ListenerGateway;
+    let matters = |memory: &Memory| *memory != Memory::default() && memory.kind() != Kind::ListenerGateway;
     if case.planner().remembered().iter().any(|(_, _, memory)| matters(memory)) {
         return Vec::new();
     }

@@ -55,8 +55,6 @@ pub(super) struct Seat<'a> {
     pub(super) rtype: Rtype,
     /// What our mark says, if it names the type.
     pub(super) own: Option<&'a Terms>,
-    /// Whether it does so since just now, and nothing was written for it yet.
-    pub(super) is_new: bool,
     pub(super) want: Want,
     pub(super) others: &'a BTreeMap<String, Other>,
     pub(super) pulse: &'a dyn Fn(&str) -> Pulse,
@@ -199,8 +197,8 @@ impl Seat<'_> {
 
     /// Whether it is we who go back, where our mark and another's both name the type.
     ///
-    /// Both may find this out at once, so exactly one of them has to; only where nobody had it before may
-    /// both, and try again.
+    /// Both find this out, and exactly one of them has to: if both did, what one of them wrote already would be
+    /// nobody's.
     fn gives_way(&self, own: &Terms, owner: &str, mark: &Mark) -> bool {
         let they = &mark.terms;
         match (own.from.as_deref(), they.from.as_deref()) {
@@ -208,7 +206,7 @@ impl Seat<'_> {
             (None, Some(_)) => false,
             (Some(ours), Some(theirs)) if (ours == owner) != (theirs == self.us) => ours == owner,
             (Some(_), Some(_)) => self.us > owner,
-            (None, None) => self.is_new || self.us > owner,
+            (None, None) => self.us > owner,
         }
     }
 }

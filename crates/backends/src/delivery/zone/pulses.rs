@@ -31,7 +31,8 @@ pub(super) struct Pulses {
 /// A counter, and when it was first and last seen to be so.
 #[derive(Debug)]
 struct Seen {
-    counter: Option<u64>,
+    /// With the generation of whoever moved it.
+    counter: Option<(u64, u64)>,
     first: Moment,
     last: Moment,
 }
@@ -48,7 +49,7 @@ impl Pulses {
         let owners = marks.owners();
         self.seen.retain(|owner, _| owners.contains(owner.as_str()));
         for owner in owners {
-            let counter = marks.liveness(owner).map(|(liveness, _)| liveness.counter);
+            let counter = marks.liveness(owner).map(|(liveness, _)| (liveness.generation, liveness.counter));
             let seen = self.seen.entry(owner.to_owned()).or_insert(Seen { counter, first: now, last: now });
             if seen.counter != counter {
                 (seen.counter, seen.first) = (counter, now);

@@ -129,7 +129,7 @@ impl Zone {
         if let Some(revision) = turn.before_reading.take() {
             (turn.revision, turn.unremembered) = (revision, false);
         }
-        turn.refresh(at.now);
+        turn.refresh();
         if is_known {
             self.finish_as_written(&changed);
         }
@@ -419,7 +419,7 @@ impl Zone {
                 self.turn.before_reading = Some(revision);
             }
             Purpose::BeforeWriting => {
-                self.turn.refresh(at.now);
+                self.turn.refresh_to_write(at.now);
                 if !is_same {
                     self.turn.moved |= revision.is_some();
                     self.look_before_writing(at);

@@ -117,14 +117,12 @@ impl Zone {
             return Footings::new();
         }
         let (terms, nobody, empty) = (self.marks.terms(name), BTreeMap::new(), Terms::default());
-        let is_new = self.active.get(name).is_some_and(|active| active.is_new);
         let types = self.types_of_ours(name).into_iter().filter(|rtype| !self.is_fixed(name, *rtype));
         let pulse = |owner: &str| self.pulses.of(owner);
         let seat = |rtype: Rtype| Seat {
             us: &self.owner,
             rtype,
             own: marked.contains(&rtype).then(|| terms.unwrap_or(&empty)),
-            is_new,
             want: self.want(name, rtype, at),
             others: self.marks.others(name).unwrap_or(&nobody),
             pulse: &pulse,

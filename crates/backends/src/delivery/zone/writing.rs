@@ -98,7 +98,9 @@ impl Zone {
         types.retain(|rtype| !situation.excess.contains(rtype));
         let mut terms = situation.dealings.terms.clone();
         situation.excess.iter().for_each(|rtype| terms.forget(*rtype));
-        self.add_words_of_others(name, &situation.dealings.buried, writing, |mark, rtype| mark.without(rtype));
+        self.add_words_of_others(name, &situation.dealings.buried, writing, |mark, rtype| {
+            mark.without(rtype)
+        });
         self.add_guards_of_others(name, writing);
         if !situation.excess.is_empty() {
             self.add_mark_of(name, types, terms, writing);

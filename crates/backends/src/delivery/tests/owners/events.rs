@@ -140,7 +140,6 @@ impl Simulation {
     }
 
     pub(super) fn come_back(&mut self, number: usize) {
-        self.owners[number].is_dead = false;
         self.owners[number].stalled = Duration::ZERO;
         self.owners[number].start(number, self.now);
     }

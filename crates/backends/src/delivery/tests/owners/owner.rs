@@ -24,6 +24,7 @@ pub(super) struct Owner {
     pub(super) request: Option<(Task, Phase, Duration)>,
     /// Until when it does nothing.
     pub(super) stalled: Duration,
+    /// Whether it does not run: not yet, or no longer.
     pub(super) is_dead: bool,
     pub(super) wants: BTreeMap<&'static str, u8>,
     pub(super) heir: Option<String>,
@@ -43,7 +44,7 @@ impl Owner {
             generation: 0,
             request: None,
             stalled: Duration::ZERO,
-            is_dead: false,
+            is_dead: true,
             wants: BTreeMap::new(),
             heir: None,
             has_read: Duration::ZERO,
@@ -78,6 +79,7 @@ impl Owner {
         self.generation += 1;
         self.has_read = Duration::ZERO;
         self.request = None;
+        self.is_dead = false;
         let now = self.clock(now);
         let nature = Nature {
             reading: Reading::Zones,
