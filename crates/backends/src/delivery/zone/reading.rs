@@ -264,14 +264,13 @@ impl Zone {
     ) {
         let marks: BTreeMap<SetKey, &Name> =
             names.iter().filter_map(|name| Some((self.mark_key(name)?, name))).collect();
-        let read: BTreeSet<&SetKey> = keys.iter().map(|(key, _)| key).collect();
         let mut surprises = Vec::new();
         for ((key, _), entry) in keys.iter().zip(entries) {
             let Some(name) = marks.get(key) else {
                 self.set_was_read(key, entry);
                 continue;
             };
-            if self.mark_was_read(name, key, entry, &read) {
+            if self.mark_was_read(name, key, entry) {
                 surprises.push(*name);
             }
         }
@@ -285,18 +284,16 @@ impl Zone {
         }
     }
 
-    /// Takes in a mark; says whether it names sets of which nothing is known.
-    fn mark_was_read(
-        &mut self,
-        name: &Name,
-        key: &SetKey,
-        entry: Option<Entry>,
-        read: &BTreeSet<&SetKey>,
-    ) -> bool {
+    /// Takes in a mark; says whether it names something that was not known to be ours. Then it is as if it was made
+    /// just now: whoever else has come to the name is looked for, too.
+    fn mark_was_read(&mut self, name: &Name, key: &SetKey, entry: Option<Entry>) -> bool {
         let before = self.marks.types(name);
         self.marks.replace(name, &key.name, entry.map(|entry| entry.set), &self.name, &self.owner);
-        let mut new = self.marks.types(name).into_iter().filter(|rtype| !before.contains(rtype));
-        new.any(|rtype| !read.contains(&SetKey { name: name.clone(), rtype }))
+        let is_new = self.marks.types(name).iter().any(|rtype| !before.contains(rtype));
+        if is_new {
+            self.active.entry(name.clone()).or_default().is_new = true;
+        }
+        is_new
     }
 
     /// Some sets could not be read: fewer are tried, and what cannot be read alone waits alone.

@@ -24,7 +24,13 @@ impl Simulation {
         let us = self.owners[number].id.clone();
         assert_ne!(*changed, key(FOREIGN), "{us} touches what is nobody's");
         match what {
-            What::Liveness => self.check_counter(&us, after),
+            What::Liveness => {
+                // The others may have taken out what it relied on, and it is about to find out.
+                if self.is_silent(&us) {
+                    self.owners[number].established.clear();
+                }
+                self.check_counter(&us, after);
+            }
             What::Marks => self.check_mark(number, changed, after),
             What::Sets if *changed == key(ALONE) => {
                 self.check_writer(number);
