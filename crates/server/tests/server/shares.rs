@@ -141,31 +141,24 @@ fn assert_shares(answers: &[usize], weights: &[u32]) {
 }
 
 #[rstest]
-fn shares_of_answers_are_those_of_the_weights(
-    #[values(&[80, 20], &[1, 1, 1], &[120, 0])] weights: &[u32],
-    #[values(Clients::Fresh, Clients::V4, Clients::V6)] clients: Clients,
-) {
-    let is_sticky = clients != Clients::Fresh;
-    let zones = zones(draw(is_sticky, weights));
-    let first = answers(&zones, clients);
-    assert_shares(&first, weights);
-    if is_sticky {
-        let (mut query, mut out) = (clients.question(), Vec::new());
-        for (number, before) in (0..).zip(&first).step_by(100) {
-            clients.number(&mut query, number);
-            assert_eq!(answered(&zones, &query, !chance(number), &mut out), *before, "whatever chance says");
-        }
-    }
+fn queries_draw_by_the_weights(#[values(&[80, 20], &[1, 1, 1], &[120, 0])] weights: &[u32]) {
+    assert_shares(&answers(&zones(draw(false, weights)), Clients::Fresh), weights);
+}
+
+#[test]
+fn queries_draw_by_a_changed_weight_at_once() {
+    let mut zones = zones(draw(false, &[80, 20]));
+    put(&mut zones, draw(false, &[20, 80]));
+    assert_shares(&answers(&zones, Clients::Fresh), &[20, 80]);
 }
 
 /// The weights before, the one that changes, and what it changes to.
 #[rstest]
 #[case(&[80, 20], 1, 40, Clients::V4)]
-#[case(&[80, 20], 0, 20, Clients::V6)]
-#[case(&[1, 1, 1], 0, 2, Clients::V4)]
 #[case(&[1, 1, 1], 2, 0, Clients::V4)]
 #[case(&[120, 0], 1, 120, Clients::V4)]
-fn a_changed_weight_moves_only_networks_to_or_from_its_choice_and_no_more_than_must(
+#[case(&[80, 20], 0, 20, Clients::V6)]
+fn networks_draw_by_the_weights_and_a_changed_one_moves_only_its_own_share(
     #[case] weights: &[u32],
     #[case] changed: usize,
     #[case] weight: u32,
@@ -173,6 +166,8 @@ fn a_changed_weight_moves_only_networks_to_or_from_its_choice_and_no_more_than_m
 ) {
     let mut zones = zones(draw(true, weights));
     let before = answers(&zones, clients);
+    assert_shares(&before, weights);
+    assert_sticky(&zones, clients, &before);
     let mut new = weights.to_vec();
     new[changed] = weight;
     put(&mut zones, draw(true, &new));
@@ -186,11 +181,11 @@ fn a_changed_weight_moves_only_networks_to_or_from_its_choice_and_no_more_than_m
     assert!(wanted.contains(&(moves.len() as f64)), "{} moved, not {wanted:?}", moves.len());
 }
 
-#[test]
-fn a_draw_follows_a_changed_weight_at_once() {
-    let mut zones = zones(draw(false, &[80, 20]));
-    for weights in [[20, 80], [0, 120]] {
-        put(&mut zones, draw(false, &weights));
-        assert_shares(&answers(&zones, Clients::Fresh), &weights);
+/// A network is answered the same whatever chance says.
+fn assert_sticky(zones: &Zones, clients: Clients, before: &[usize]) {
+    let (mut query, mut out) = (clients.question(), Vec::new());
+    for (number, before) in (0..).zip(before).step_by(100) {
+        clients.number(&mut query, number);
+        assert_eq!(answered(zones, &query, !chance(number), &mut out), *before);
     }
 }
