@@ -120,6 +120,8 @@ mod webhook;
 mod webhook_class;
 #[path = "e2e/witness.rs"]
 mod witness;
+#[path = "e2e/witness_credentials.rs"]
+mod witness_credentials;
 #[path = "e2e/world.rs"]
 mod world;
 #[path = "e2e/zone_files.rs"]
