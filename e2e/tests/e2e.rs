@@ -20,6 +20,8 @@ mod chart_roles;
 mod children;
 #[path = "e2e/cluster_dnssec.rs"]
 mod cluster_dnssec;
+#[path = "e2e/cluster_health.rs"]
+mod cluster_health;
 #[path = "e2e/cluster_transfers.rs"]
 mod cluster_transfers;
 #[path = "e2e/definitions.rs"]
