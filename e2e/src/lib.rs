@@ -60,7 +60,7 @@ pub use network::Network;
 pub use operator::{OPERATOR_NAMESPACE, Operator, Place};
 pub use patience::{PATIENCE, eventually, wait_for, wait_for_within};
 pub use peer::{Peer, Program};
-pub use powerdns::{PowerDns, Store};
+pub use powerdns::{PowerDns, Store, powerdns_class};
 pub use process::Process;
 pub use program::{call, fingerpost, run};
 pub use provider::ProviderServer;

@@ -15,7 +15,7 @@ use backends::powerdns::steered::{STEERED, lowered};
 use backends::powerdns::{Powerdns, Version};
 use backends::{Entry, Provider};
 use dns::{Geo, Location, Member, ProbeId, Rdata, RecordSet, Rtype, Steering};
-use e2e::{Folder, Options, PowerDns, Store, Up, ask, block_on, dig, own_address, wait_for};
+use e2e::{Folder, Options, PowerDns, Store, Up, ask, block_on, dig, own_address, powerdns_class, wait_for};
 use planner::{Abilities, ProbeQuestion, ProbeSpec, ProbeTarget};
 use target::Target;
 use tempfile::TempDir;
@@ -229,18 +229,9 @@ fn a_port_that_is_closed_is_left_out() {
 fn manifests(url: &str, mode: &str, regions: &[IpAddr]) -> String {
     let regions: Vec<String> =
         (0..).zip(regions).map(|(at, address)| format!("{{name: r{at}, addresses: [{address}]}}")).collect();
+    let class = powerdns_class(url);
     format!(
-        "
-apiVersion: v1
-kind: Secret
-metadata: {{name: powerdns, namespace: dns}}
-stringData: {{api-key: test-key}}
----
-apiVersion: dns.homelab.mortenolsen.pro/v1alpha1
-kind: DNSClass
-metadata: {{name: edge}}
-spec:
-  powerdns: {{url: '{url}', apiKeySecretRef: {{name: powerdns, namespace: dns, key: api-key}}}}
+        "{class}
 ---
 apiVersion: dns.homelab.mortenolsen.pro/v1alpha1
 kind: DNSRecord

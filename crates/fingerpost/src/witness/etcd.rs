@@ -133,13 +133,12 @@ impl Etcd {
 }
 
 impl Store for Etcd {
-    fn send<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Answer> {
+    fn send<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<Answer, Failure>> {
         Box::pin(async move {
-            let answer = match call {
+            match call {
                 Call::Read => self.read().await,
                 Call::Write(document, over) => self.write(document, over.as_deref()).await,
-            };
-            answer.unwrap_or_else(Answer::Failed)
+            }
         })
     }
 }
