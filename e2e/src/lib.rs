@@ -5,6 +5,7 @@
 //! that names the command to run.
 
 mod address;
+mod authority;
 mod backend;
 mod between;
 mod blocking;
@@ -39,6 +40,7 @@ mod usage;
 mod watcher;
 
 pub use address::own_address;
+pub use authority::{Authority, Certified};
 pub use backend::{BACKEND_PORT, Backend};
 pub use between::{AtCall, Between, Misdeed, RUBBISH, Seen};
 pub use blocking::block_on;
