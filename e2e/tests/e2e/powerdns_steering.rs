@@ -13,10 +13,10 @@ use std::net::IpAddr;
 use anyhow::{Result, ensure};
 use backends::powerdns::steered::{STEERED, lowered};
 use backends::powerdns::{Powerdns, Version};
-use backends::{Entry, Provider};
+use backends::{Dialect, Entry, Provider, Steers};
 use dns::{Geo, Location, Member, ProbeId, Rdata, RecordSet, Rtype, Steering};
 use e2e::{Folder, Options, PowerDns, Store, Up, ask, block_on, dig, own_address, powerdns_class, wait_for};
-use planner::{Abilities, ProbeQuestion, ProbeSpec, ProbeTarget};
+use planner::{Abilities, CheckInterval, Checks, ProbeQuestion, ProbeSpec, ProbeTarget};
 use target::Target;
 use tempfile::TempDir;
 
@@ -111,12 +111,23 @@ fn far() -> Vec<IpAddr> {
     ["16.0.0.1", "17.0.0.1", "18.0.0.1"].map(|text| text.parse().unwrap()).to_vec()
 }
 
+/// What the world's PowerDNS says of itself.
+fn able() -> Steers {
+    let checks = Checks {
+        orders_connections: false,
+        is_told_codes: false,
+        is_told_failures: false,
+        interval: CheckInterval::Fixed(1_000),
+    };
+    let abilities = Abilities { chooses: true, knows_places: true, checks };
+    Steers { abilities, dialect: Dialect::Lua(OLD) }
+}
+
 #[test]
 fn clients_get_what_is_for_their_place() {
     for store in Store::ALL {
         let world = World::start(store);
-        let able = Abilities::Powerdns { version: (4, 7), geoip: true, lua: true };
-        assert_eq!(block_on(world.provider.abilities()).unwrap(), Ok(able));
+        assert_eq!(block_on(world.provider.steers()).unwrap(), Ok(able()));
         let near = (0..3).map(|at| (Location::default(), region(&[at], false))).collect();
         let places = Steering::Geo {
             choices: vec![
@@ -246,7 +257,7 @@ spec:
   mode: {mode}
   dnsClassRef: {{name: edge}}
   regions: [{}]
-  healthCheck: {{protocol: HTTP, port: {PORT}, path: /, host: {HOST}, expectedCodes: ['200'], failures: 1, successes: 1}}
+  healthCheck: {{protocol: HTTP, port: {PORT}, path: /, host: {HOST}, expectedCodes: ['200'], interval: 1s, timeout: 1s, failures: 1, successes: 1}}
 ",
         regions.join(", ")
     )
