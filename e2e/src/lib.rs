@@ -5,6 +5,7 @@
 //! that names the command to run.
 
 mod address;
+mod authority;
 mod backend;
 mod between;
 mod blocking;
@@ -40,6 +41,7 @@ mod usage;
 mod watcher;
 
 pub use address::own_address;
+pub use authority::{Authority, Certified};
 pub use backend::{BACKEND_PORT, Backend};
 pub use between::{AtCall, Between, Misdeed, RUBBISH, Seen};
 pub use blocking::block_on;
@@ -60,7 +62,7 @@ pub use network::Network;
 pub use operator::{OPERATOR_NAMESPACE, Operator, Place};
 pub use patience::{PATIENCE, eventually, wait_for, wait_for_within};
 pub use peer::{Peer, Program};
-pub use powerdns::{PowerDns, Store};
+pub use powerdns::{PowerDns, Store, powerdns_class};
 pub use process::Process;
 pub use program::{call, fingerpost, run};
 pub use provider::ProviderServer;

@@ -37,6 +37,24 @@ impl Store {
     pub const ALL: [Store; 2] = [Store::Sqlite, Store::Lmdb];
 }
 
+/// The manifests of a DNSClass `edge` at this URL, and of its Secret.
+pub fn powerdns_class(url: &str) -> String {
+    format!(
+        "
+apiVersion: v1
+kind: Secret
+metadata: {{name: powerdns, namespace: dns}}
+stringData: {{api-key: {API_KEY}}}
+---
+apiVersion: dns.homelab.mortenolsen.pro/v1alpha1
+kind: DNSClass
+metadata: {{name: edge}}
+spec:
+  powerdns: {{url: '{url}', apiKeySecretRef: {{name: powerdns, namespace: dns, key: api-key}}}}
+"
+    )
+}
+
 /// A running PowerDNS; it goes with its data.
 pub struct PowerDns {
     process: Process,

@@ -20,6 +20,8 @@ mod chart_roles;
 mod children;
 #[path = "e2e/cluster_dnssec.rs"]
 mod cluster_dnssec;
+#[path = "e2e/cluster_health.rs"]
+mod cluster_health;
 #[path = "e2e/cluster_transfers.rs"]
 mod cluster_transfers;
 #[path = "e2e/definitions.rs"]
@@ -124,6 +126,8 @@ mod webhook;
 mod webhook_class;
 #[path = "e2e/witness.rs"]
 mod witness;
+#[path = "e2e/witness_credentials.rs"]
+mod witness_credentials;
 #[path = "e2e/world.rs"]
 mod world;
 #[path = "e2e/zone_files.rs"]

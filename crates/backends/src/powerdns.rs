@@ -36,11 +36,10 @@ use std::time::Instant;
 use ::api::dnsclass::{SecretText, ZoneKind};
 use dns::Name;
 use futures::future::BoxFuture;
-use planner::Abilities;
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::transport::http::HttpClient;
-use crate::{Batch, Entry, Failure, NewZone, OpenedZone, Provider, Reading, Reply, SetKey};
+use crate::{Batch, Entry, Failure, NewZone, OpenedZone, Provider, Reading, Reply, SetKey, Steers};
 use api::Api;
 use foresight::Foresight;
 use reading::{Facts, Read};
@@ -125,12 +124,12 @@ impl Powerdns {
         self.api.version().await
     }
 
-    /// What the server can do by itself of steering.
-    async fn steers(&self) -> Result<Abilities, Failure> {
+    /// What the server can do by itself of steering, as it says.
+    async fn say_steers(&self) -> Result<Steers, Failure> {
         let version = self.api.version().await?;
         let configuration = match self.api.configuration().await {
             // Whoever keeps it to himself is not relied on.
-            Err(Failure::NoZone | Failure::Unreadable | Failure::Refused(_)) => return Ok(Abilities::None),
+            Err(Failure::NoZone | Failure::Unreadable | Failure::Refused(_)) => return Ok(Steers::NOTHING),
             told => told?,
         };
         if configuration.is_slow_at_lua() && !self.warned.swap(true, Ordering::Relaxed) {
@@ -140,7 +139,7 @@ impl Powerdns {
             );
         }
         *self.places.lock().unwrap_or_else(PoisonError::into_inner) = configuration.places();
-        Ok(configuration.abilities(version))
+        Ok(configuration.steers(version))
     }
 
     fn memory(&self, zone: &Name) -> Arc<AsyncMutex<Memory>> {
@@ -232,8 +231,8 @@ impl Provider for Powerdns {
         Box::pin(async { self.version().await.map(drop) })
     }
 
-    fn abilities(&self) -> Reply<'_, Abilities> {
-        Box::pin(self.steers())
+    fn steers(&self) -> Reply<'_, Steers> {
+        Box::pin(self.say_steers())
     }
 
     fn open_zone<'a>(&'a self, zone: &'a NewZone) -> Reply<'a, OpenedZone> {

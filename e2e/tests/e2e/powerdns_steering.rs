@@ -14,10 +14,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use backends::powerdns::steered::{STEERED, lowered};
 use backends::powerdns::{Powerdns, Version};
-use backends::{Entry, Provider, SetKey};
+use backends::{Dialect, Entry, Provider, SetKey, Steers};
 use dns::{Geo, Location, Member, ProbeId, Rdata, RecordSet, Rtype, Steering};
-use e2e::{Backend, Folder, Options, PowerDns, Store, Up, ask_many, block_on, dig, own_address, wait_for};
-use planner::{Abilities, ProbeQuestion, ProbeSpec, ProbeTarget};
+use e2e::{
+    Backend, Folder, Options, PowerDns, Store, Up, ask_many, block_on, dig, own_address, powerdns_class,
+    wait_for,
+};
+use planner::{Abilities, CheckInterval, Checks, ProbeQuestion, ProbeSpec, ProbeTarget};
 use target::Target;
 use tempfile::TempDir;
 
@@ -120,13 +123,23 @@ fn far() -> Vec<IpAddr> {
     ["16.0.0.1", "17.0.0.1", "18.0.0.1"].map(|text| text.parse().unwrap()).to_vec()
 }
 
+/// What the world's PowerDNS says of itself.
+fn able() -> Steers {
+    let checks = Checks {
+        orders_connections: false,
+        is_told_codes: false,
+        is_told_failures: false,
+        interval: CheckInterval::Fixed(1_000),
+    };
+    let abilities = Abilities { chooses: true, knows_places: true, checks };
+    Steers { abilities, dialect: Dialect::Lua(OLD) }
+}
+
 #[test]
 fn clients_get_what_is_for_their_place() {
     for store in Store::ALL {
         let world = World::start(store);
-        let Version { major, minor } = block_on(world.provider.version()).unwrap().unwrap();
-        let able = Abilities::Powerdns { version: (major, minor), geoip: true, lua: true };
-        assert_eq!(block_on(world.provider.abilities()).unwrap(), Ok(able));
+        assert_eq!(block_on(world.provider.steers()).unwrap(), Ok(able()));
         let near = (0..3).map(|at| (Location::default(), region(&[at], false))).collect();
         let places = Steering::Geo {
             choices: vec![
@@ -237,18 +250,9 @@ fn a_port_that_is_closed_is_left_out() {
 fn manifests(url: &str, mode: &str, regions: &[IpAddr]) -> String {
     let regions: Vec<String> =
         (0..).zip(regions).map(|(at, address)| format!("{{name: r{at}, addresses: [{address}]}}")).collect();
+    let class = powerdns_class(url);
     format!(
-        "
-apiVersion: v1
-kind: Secret
-metadata: {{name: powerdns, namespace: dns}}
-stringData: {{api-key: test-key}}
----
-apiVersion: dns.homelab.mortenolsen.pro/v1alpha1
-kind: DNSClass
-metadata: {{name: edge}}
-spec:
-  powerdns: {{url: '{url}', apiKeySecretRef: {{name: powerdns, namespace: dns, key: api-key}}}}
+        "{class}
 ---
 apiVersion: dns.homelab.mortenolsen.pro/v1alpha1
 kind: DNSRecord
@@ -263,7 +267,7 @@ spec:
   mode: {mode}
   dnsClassRef: {{name: edge}}
   regions: [{}]
-  healthCheck: {{protocol: HTTP, port: {PORT}, path: /, host: {HOST}, expectedCodes: ['200'], failures: 1, successes: 1}}
+  healthCheck: {{protocol: HTTP, port: {PORT}, path: /, host: {HOST}, expectedCodes: ['200'], interval: 1s, timeout: 1s, failures: 1, successes: 1}}
 ",
         regions.join(", ")
     )

@@ -7,11 +7,13 @@ use api::{Kind, Object, Problem};
 use dns::{Name, PackedZone, ProbeId, Rdata, RecordSet, Rtype, read_zone};
 use serde_json::{Value, json};
 
+use crate::children::stable_hash;
 use crate::facts::ObjectKey;
 use crate::marks::FINALIZER;
 use crate::{
-    Abilities, Change, ChildRef, ClassHealth, ClusterId, Delivered, DeliveryResult, Direction, FileNote,
-    LeaseFact, LookedUp, ObjectRef, Planner, Sight, TargetHealth, TargetState, Trouble, Written, set_hash,
+    Abilities, Change, CheckInterval, Checks, ChildRef, ClassHealth, ClusterId, Delivered, DeliveryResult,
+    Direction, FileNote, LeaseFact, LookedUp, ObjectRef, Planner, Sight, TargetHealth, TargetState, Trouble,
+    Written, set_hash,
 };
 
 /// The kinds, zone files, what providers say, what directs Placements, and the kinds that came later.
@@ -179,12 +181,8 @@ impl Model {
         if what % 3 == 0 {
             let class: Arc<str> = pick(&["one", "two", "three"], which).into();
             let abilities = match shape % 4 {
-                0 => Abilities::None,
-                one => Abilities::Powerdns {
-                    version: [(4, 7), (5, 0)][usize::from(one % 2)],
-                    geoip: shape % 3 == 0,
-                    lua: shape % 5 != 0,
-                },
+                0 => Abilities::NONE,
+                one => abilities(one % 2 == 1, shape % 3 == 0, shape % 5 != 0),
             };
             self.abilities.insert(class.clone(), abilities.clone());
             return Change::ClassAbilities(class, abilities);
@@ -665,9 +663,15 @@ fn at_time(mut told: Delivered, time: Option<i64>) -> Delivered {
     told
 }
 
-/// A route's record or a gateway's, as they come about most often.
+/// A route's record or a gateway's, as they come about most often, or one of a record tree.
 fn delivered_endpoint(shape: u8) -> Value {
-    let (name, rtype, target) = match shape % 4 {
+    let top = format!("lb-{}.www.example.org", stable_hash("blue/one"));
+    let (name, rtype, target) = match shape % 6 {
+        4 => ("www.example.org", "CNAME", &*top),
+        5 => {
+            let target = format!("default.{top}");
+            return json!({ "dnsName": top, "recordType": "CNAME", "targets": [target], "setIdentifier": "default" });
+        }
         0 => ("api-ns-p-prod-shop.example.org", "CNAME", "aks01-weu-internal.example.org"),
         1 => ("web-ns-p-prod-shop.example.org", "CNAME", "aks01-weu-external.example.org"),
         2 => ("aks01-weu-internal.example.org", "A", "192.0.2.11"),
@@ -725,4 +729,11 @@ fn record_spec(shape: u8) -> Value {
         spec["zoneRef"] = json!({ "name": pick(&["one", "two"], shape / 25) });
     }
     spec
+}
+
+fn abilities(exactly: bool, knows_places: bool, chooses: bool) -> Abilities {
+    let interval = if exactly { CheckInterval::StepsOf(5_000) } else { CheckInterval::Fixed(5_000) };
+    let checks =
+        Checks { orders_connections: exactly, is_told_codes: exactly, is_told_failures: exactly, interval };
+    Abilities { chooses, knows_places, checks }
 }
