@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -204,8 +205,13 @@ impl PowerDns {
     }
 }
 
+/// `FINGERPOST_PDNS_SERVER` names another one, to test with another version.
+fn program() -> PathBuf {
+    std::env::var_os("FINGERPOST_PDNS_SERVER").map_or("/usr/sbin/pdns_server".into(), PathBuf::from)
+}
+
 fn run(folder: &TempDir, address: IpAddr) -> Result<Process> {
-    let mut command = Command::new("/usr/sbin/pdns_server");
+    let mut command = Command::new(program());
     command.arg(format!("--config-dir={}", folder.path().display()));
     command.args(["--daemon=no", "--guardian=no"]);
     let mut process = Process::start("pdns_server", &command).context(hint("pdns-server"))?;

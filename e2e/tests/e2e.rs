@@ -70,6 +70,8 @@ mod nameservers;
 mod old_definitions;
 #[path = "e2e/partitions.rs"]
 mod partitions;
+#[path = "e2e/powerdns_bodies.rs"]
+mod powerdns_bodies;
 #[path = "e2e/powerdns_faults.rs"]
 mod powerdns_faults;
 #[path = "e2e/powerdns_lua.rs"]
@@ -110,6 +112,8 @@ mod rfc2136;
 mod servers;
 #[path = "e2e/shared_names.rs"]
 mod shared_names;
+#[path = "e2e/shares.rs"]
+mod shares;
 #[path = "e2e/steering.rs"]
 mod steering;
 #[path = "e2e/steering_signed.rs"]

@@ -5,6 +5,7 @@
 //! write     ──► writing    look ──► PATCH, halved around what is refused ──► look again if disturbed
 //!                 ├─ request   what is sent      (pure)
 //!                 └─ reading   what stands there (pure)
+//! settle    ──► warming    what was written as LUA is asked for once
 //! steered   ──► lua        steered sets as the LUA records that are written for them (pure)
 //! ```
 //!
@@ -22,10 +23,12 @@ mod request;
 pub mod steered;
 #[cfg(test)]
 mod tests;
+mod warming;
 mod writing;
 mod zones;
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -40,6 +43,7 @@ use crate::{Batch, Entry, Failure, NewZone, OpenedZone, Provider, Reading, Reply
 use api::Api;
 use foresight::Foresight;
 use reading::{Facts, Read};
+use warming::Cold;
 use zones::Zones;
 
 pub use api::Version;
@@ -72,6 +76,8 @@ pub struct Powerdns {
     foresight: Foresight,
     /// Whether it was said that LUA records are slow as the server is set up.
     warned: AtomicBool,
+    /// Where it answers queries, as it last said.
+    places: Mutex<Vec<SocketAddr>>,
 }
 
 /// What is remembered of a zone. Nothing goes wrong without it; it saves requests.
@@ -94,6 +100,8 @@ struct Memory {
     inherited: bool,
     /// Something changed that the secondaries have not been told.
     untold: bool,
+    /// What was written and checks nothing before it is asked for.
+    cold: Vec<Cold>,
 }
 
 impl Powerdns {
@@ -107,6 +115,7 @@ impl Powerdns {
             memories: Mutex::default(),
             foresight: Foresight::default(),
             warned: AtomicBool::new(false),
+            places: Mutex::default(),
         })
     }
 
@@ -129,6 +138,7 @@ impl Powerdns {
                  times as much: set enable-lua-records=shared there"
             );
         }
+        *self.places.lock().unwrap_or_else(PoisonError::into_inner) = configuration.places();
         Ok(configuration.steers(version))
     }
 
@@ -203,6 +213,7 @@ impl Powerdns {
             self.api.notify(zone).await?;
         }
         memory.untold = false;
+        self.warm(std::mem::take(&mut memory.cold));
         Ok(())
     }
 }

@@ -4,6 +4,8 @@
 //! server sets the interval; from 5.0 on a check says these, yet the server looks for due checks only once
 //! an interval of its own; groups of addresses for a port came with 4.8; certificates are never looked at.
 
+use std::net::{IpAddr, SocketAddr};
+
 use planner::{Abilities, CheckInterval, Checks};
 use serde::Deserialize;
 use serde_json::Value;
@@ -17,6 +19,9 @@ const EXACT: Version = Version { major: 5, minor: 0 };
 const GROUPS: Version = Version { major: 4, minor: 8 };
 /// How often a server checks where nobody configured anything else, in seconds.
 const INTERVAL: u64 = 5;
+
+/// How many instructions of a body a server runs as it is installed.
+const USUAL_LIMIT: u32 = 1_000;
 
 /// The settings of a server; those that are secret it does not tell.
 #[derive(Deserialize)]
@@ -38,7 +43,7 @@ impl Configuration {
 
     /// What the server can do by itself of steering.
     pub(super) fn steers(&self, version: Version) -> Steers {
-        if !self.runs_lua() {
+        if !(self.runs_lua() && self.takes_lua() && self.runs_to_the_end()) {
             return Steers::NOTHING;
         }
         let abilities =
@@ -70,8 +75,29 @@ impl Configuration {
         self.runs_lua() && self.value("enable-lua-records") != "shared"
     }
 
+    /// Where the server answers queries; an address of zeros is any of its machine's.
+    pub(super) fn places(&self) -> Vec<SocketAddr> {
+        let port = self.value("local-port").parse().unwrap_or(53);
+        let place = |text: &str| {
+            let alone = text.parse::<IpAddr>().map(|address| SocketAddr::new(address, port));
+            text.parse().or(alone).ok()
+        };
+        self.value("local-address").split([',', ' ', ';']).filter_map(place).collect()
+    }
+
     fn runs_lua(&self) -> bool {
         !["", "no", "off", "false"].contains(&self.value("enable-lua-records"))
+    }
+
+    /// Whether LUA records may be written: from 5.1 on that has to be allowed, and is not at first.
+    fn takes_lua(&self) -> bool {
+        !["no", "off", "false"].contains(&self.value("enable-lua-record-updates"))
+    }
+
+    /// Whether as many instructions of a body are run as are where nobody set it otherwise; 0 is any number.
+    fn runs_to_the_end(&self) -> bool {
+        let most = self.value("lua-records-exec-limit").parse().unwrap_or(USUAL_LIMIT);
+        most == 0 || most >= USUAL_LIMIT
     }
 
     /// Whether the geoip back-end runs and has a database.
@@ -103,6 +129,40 @@ mod tests {
     }
 
     const OLD: Version = Version { major: 4, minor: 7 };
+
+    #[rstest]
+    #[case("odd", "", true)]
+    #[case("enable-lua-record-updates", "yes", true)]
+    #[case("enable-lua-record-updates", "no", false)]
+    #[case("lua-records-exec-limit", "0", true)]
+    #[case("lua-records-exec-limit", "1000", true)]
+    #[case("lua-records-exec-limit", "500", false)]
+    fn lua_that_may_not_be_written_or_is_not_run_to_its_end_is_not_relied_on(
+        #[case] name: &str,
+        #[case] value: &str,
+        #[case] wanted: bool,
+    ) {
+        let mut told = configuration("shared", "", "");
+        told.0.push(Setting { name: name.to_owned(), value: value.into() });
+        assert_eq!(told.steers(OLD).abilities.chooses, wanted);
+    }
+
+    #[rstest]
+    #[case("0.0.0.0, ::", "53", "0.0.0.0:53 [::]:53")]
+    #[case(
+        "192.0.2.1:5300,[2001:db8::1]:54 2001:db8::2",
+        "55",
+        "192.0.2.1:5300 [2001:db8::1]:54 [2001:db8::2]:55"
+    )]
+    #[case("somewhere", "", "")]
+    #[case("192.0.2.1", "none", "192.0.2.1:53")]
+    fn a_server_tells_where_it_answers(#[case] addresses: &str, #[case] port: &str, #[case] wanted: &str) {
+        let settings = [("local-address", addresses), ("local-port", port)];
+        let settings = settings.map(|(name, value)| serde_json::json!({"name": name, "value": value}));
+        let told: Configuration = serde_json::from_value(settings.into_iter().collect()).unwrap();
+        let places: Vec<String> = told.places().iter().map(ToString::to_string).collect();
+        assert_eq!(places.join(" "), wanted);
+    }
 
     #[rstest]
     #[case("shared", "gsqlite3,geoip", "mmdb:/a.mmdb", Some(true), false)]

@@ -82,6 +82,10 @@ fn lua_set(sets: &[RecordSet], probes: Probes<'_>, version: Version) -> Option<R
         lua::record(set.rtype, &expression, version).ok()
     });
     let data = data.collect::<Option<Vec<Rdata>>>()?;
+    let octets: usize = data.iter().map(|data| data.wire().len()).sum();
+    if octets > request::LARGEST_SET {
+        return None;
+    }
     let ttl = sets.iter().map(|set| set.ttl).min()?;
     Some(RecordSet::new(first.name.clone(), LUA, ttl, data))
 }

@@ -75,6 +75,11 @@ impl HttpClient {
         Ok(HttpClient { client, guard, timeout, most: MOST })
     }
 
+    /// Where its requests may go.
+    pub fn guard(&self) -> Arc<Guard> {
+        self.guard.clone()
+    }
+
     /// The same client, reading at most so much of an answer.
     pub fn reading_at_most(self, most: usize) -> HttpClient {
         HttpClient { most, ..self }
