@@ -63,6 +63,19 @@ impl Mark {
         (!mark.is_empty()).then_some(mark)
     }
 
+    /// The mark after another owner took a type over. Its owner is taken to wait for it until it says otherwise,
+    /// so that the new holder is watched from the first moment on.
+    pub fn after_loss_of(&self, rtype: Rtype) -> Mark {
+        let mut mark = self.clone();
+        mark.types.remove(&rtype);
+        mark.terms.forget(rtype);
+        mark.terms.wants.insert(rtype);
+        if mark.types.is_empty() {
+            (mark.terms.heir, mark.terms.from) = (None, None);
+        }
+        mark
+    }
+
     /// Whether it says nothing.
     pub fn is_empty(&self) -> bool {
         self.types.is_empty() && self.terms.wants.is_empty()

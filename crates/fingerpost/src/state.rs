@@ -190,7 +190,7 @@ impl StateDir {
         }
     }
 
-    /// Under what DNSRecords stood at providers and what Placements answered, as last saved.
+    /// Under what DNSRecords stood at providers and what Placements and Gateways answered, as last saved.
     pub fn load_remembered(&self) -> Vec<Change> {
         let saved: Vec<(u16, Arc<str>, Arc<str>, Memory)> =
             self.load(&self.root.join(REMEMBERED), json).unwrap_or_default();
@@ -201,7 +201,7 @@ impl StateDir {
         saved.into_iter().map(change).collect()
     }
 
-    /// Keeps under what DNSRecords stand at providers, and what Placements answer.
+    /// Keeps under what DNSRecords stand at providers, and what Placements and Gateways answer.
     pub fn save_remembered(&self, remembered: &[(ClusterId, ObjectRef, Memory)]) {
         let saved: Vec<_> = remembered
             .iter()

@@ -271,7 +271,8 @@ impl Planner {
         }
     }
 
-    /// What is remembered of the DNSRecords and Placements: what a restart wants to be told, where no status says it.
+    /// What is remembered of the DNSRecords, Placements and Gateways: what a restart wants to be told, where no
+    /// status says it.
     pub fn remembered(&self) -> Vec<(ClusterId, ObjectRef, Memory)> {
         let known = self.delivering.memory.iter().filter_map(|(id, memory)| {
             let (cluster, reference) = self.reference(*id)?;

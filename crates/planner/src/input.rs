@@ -66,8 +66,8 @@ pub enum Change {
     ClassHeld(Arc<str>, Option<(usize, Box<str>)>),
     /// How much of the steering the provider of a class can do by itself.
     ClassAbilities(Arc<str>, Abilities),
-    /// What an earlier process remembered of a DNSRecord or Placement. It counts only where the planner knows
-    /// nothing of the object yet.
+    /// What an earlier process remembered of a DNSRecord, Placement or Gateway. It counts only where the planner
+    /// knows nothing of the object yet.
     Remembered(ClusterId, ObjectRef, Memory),
     /// Whether this operator holds the lease, as it does until it is told otherwise: one that does
     /// not follows the serials that the other publishes.

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::delivery::Written;
+use crate::front::listener_gateway::Spread;
 
 /// Under what a record stands at a provider.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -64,7 +65,7 @@ pub(crate) struct Owed {
     pub(crate) handed: bool,
 }
 
-/// What is remembered of one Placement, so that it answers when nothing of it can be read or is up.
+/// What is remembered of one Placement or Gateway, so that it answers when nothing of it can be read or is up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Placed {
@@ -78,9 +79,12 @@ pub(crate) struct Placed {
     pub(crate) older: BTreeMap<String, Vec<String>>,
     /// What a provider that steers by membership was last given while something was up.
     pub(crate) usable: BTreeSet<String>,
+    /// What a Gateway's names were last answered by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) spreads: Vec<Spread>,
 }
 
-/// What is remembered of one DNSRecord or Placement.
+/// What is remembered of one DNSRecord, Placement or Gateway.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
     /// Under what it stands.
@@ -89,7 +93,7 @@ pub struct Memory {
     pub(crate) owed: Vec<Owed>,
     /// The last write that changed the provider, in Unix seconds.
     pub(crate) written: Option<(Written, i64)>,
-    /// What a Placement answers with.
+    /// What a Placement or Gateway answers with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) placed: Option<Box<Placed>>,
 }

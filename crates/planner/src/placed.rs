@@ -1,5 +1,5 @@
 //! Where Placements were directed and what they were reached by, as far as anybody remembers: whoever
-//! directs them, this process, else the status that an earlier one wrote.
+//! directs them, this process, else the status that an earlier one wrote. And what Gateways answered.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use api::placement::PlacementStatus;
 use api::{Published, PublishedPlacement};
 
 use crate::facts::ObjectKey;
+use crate::front::listener_gateway::ListenersOutcome;
 use crate::front::placement::PlacementOutcome;
 use crate::memory::Placed;
 use crate::snapshot::{Id, Snapshot};
@@ -38,7 +39,8 @@ impl Snapshot {
 
     /// What the regions were last reached by.
     pub(crate) fn placed(&self, key: &ObjectKey) -> Placed {
-        let own = self.placed.get(key).filter(|placed| !placed.regions.is_empty());
+        let own =
+            self.placed.get(key).filter(|placed| !placed.regions.is_empty() || !placed.spreads.is_empty());
         own.cloned().unwrap_or_else(|| {
             let regions = self.placement_status(key).into_iter().flat_map(|status| &status.regions);
             let placed = regions.filter(|region| !region.addresses.is_empty());
@@ -69,5 +71,13 @@ impl Snapshot {
         older.retain(|name, _| !fresh.contains_key(name) && is_listed(name));
         let placed = self.placed.entry(key).or_default();
         (placed.regions, placed.older) = (fresh, older);
+    }
+
+    /// Puts down what a Gateway's names are answered by.
+    pub(crate) fn keep_spreads(&mut self, id: Id, outcome: &ListenersOutcome) {
+        let Some(key) = self.entry(id).map(|entry| entry.key.clone()) else { return };
+        if !outcome.spreads.is_empty() || self.placed.contains_key(&key) {
+            self.placed.entry(key).or_default().spreads.clone_from(&outcome.spreads);
+        }
     }
 }

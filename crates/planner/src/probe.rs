@@ -6,6 +6,7 @@
 use std::net::IpAddr;
 
 use dns::{Name, ProbeId, stable_hash};
+use serde::{Deserialize, Serialize};
 
 /// One target and one way of asking it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,7 +28,7 @@ pub struct ProbeSpec {
 }
 
 /// Who is probed.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ProbeTarget {
     /// An address.
     Address(IpAddr),

@@ -4,6 +4,7 @@
 mod answers;
 mod dump;
 mod explain;
+mod gateway;
 mod incremental;
 mod last_valid;
 mod limits;

@@ -12,7 +12,7 @@ use crate::facts::{Fact, Index, Ledger, ObjectKey, Reads};
 use crate::identity::{Controller, Identity, Target};
 use crate::input::{ClusterId, ObjectRef};
 use crate::memory::Placed;
-use crate::output::{Output, SeedDelivery};
+use crate::output::SeedDelivery;
 use crate::place::{Place, Scope};
 use crate::rank::Rank;
 use crate::snapshot::{Id, Snapshot};
@@ -24,8 +24,6 @@ const DEFAULT_TTL: u32 = 300;
 /// What one evaluation sees of one cluster; remembers everything that was looked at.
 pub(crate) struct View<'a> {
     pub(crate) cluster: ClusterId,
-    /// What the object yielded when it was last evaluated: what cannot be worked out now may stay as it was.
-    pub(crate) before: Option<&'a Output>,
     snapshot: &'a Snapshot,
     zones: &'a ZoneTable,
     reads: RefCell<(&'a mut Ledger, Reads)>,
@@ -38,7 +36,7 @@ impl<'a> View<'a> {
         zones: &'a ZoneTable,
         ledger: &'a mut Ledger,
     ) -> View<'a> {
-        View { cluster, before: None, snapshot, zones, reads: RefCell::new((ledger, Reads::default())) }
+        View { cluster, snapshot, zones, reads: RefCell::new((ledger, Reads::default())) }
     }
 
     /// All that was looked at.
@@ -151,7 +149,7 @@ impl<'a> View<'a> {
         self.snapshot.active(&ObjectKey::of(self.cluster, object))
     }
 
-    /// What the regions of an object were last known to be reached by.
+    /// What an object is remembered to have answered with.
     pub(crate) fn placed(&self, object: &Object) -> Placed {
         self.snapshot.placed(&ObjectKey::of(self.cluster, object))
     }

@@ -90,6 +90,19 @@ fn a_mark_without_a_type_says_the_rest_or_nothing() {
 }
 
 #[test]
+fn whoever_lost_a_type_waits_for_it_and_keeps_the_rest() {
+    let terms = Terms { heir: Some("neu".to_owned()), ..Terms::default() };
+    let left = Mark { terms, ..mark() }.after_loss_of(Rtype::A);
+    assert_eq!((left.types.clone(), left.terms.wants.clone()), ([Rtype::TXT].into(), [Rtype::A].into()));
+    assert_eq!(left.terms.heir.as_deref(), Some("neu"), "the rest is still handed over");
+    let last = left.after_loss_of(Rtype::TXT);
+    let wants = [Rtype::A, Rtype::TXT].into();
+    assert_eq!((last.types.len(), last.terms.clone()), (0, Terms { wants, ..Terms::default() }));
+    let zone = name("example.org");
+    assert_eq!(Mark::read(&last.to_set(&zone).unwrap(), &zone), Some(last));
+}
+
+#[test]
 fn changed_data_leaves_the_mark_alone_and_another_owner_has_another_mark() {
     let zone = name("example.org");
     let other = Mark { owner: "other".to_owned(), ..mark() };

@@ -120,6 +120,28 @@ fn sigterm_ends_with_0_and_the_next_start_answers_without_the_folder() {
 }
 
 #[test]
+fn a_gateway_that_lost_its_addresses_is_answered_as_before_also_after_a_restart() {
+    let gateway = |addresses: &str| {
+        format!(
+            "apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {{name: edge, namespace: dns}}\n\
+             spec: {{gatewayClassName: any, listeners: [{{name: web, hostname: www.example.org}}]}}\n\
+             status: {{addresses: [{addresses}]}}\n"
+        )
+    };
+    let with_address = gateway("{type: IPAddress, value: 192.0.2.7}");
+    let (folder, state) =
+        (Folder::with(&[("zone.yaml", ZONE), ("edge.yaml", &with_address)]), Folder::with(&[]));
+    let arguments = [folder.argument(), "--state", state.argument()];
+    let up = Running::spawn(&arguments);
+    up.wait_for("ready: every change");
+    assert_eq!(up.terminate(), Some(0));
+    folder.write("edge.yaml", &gateway(""));
+    let again = Running::spawn(&arguments);
+    again.wait_for("ready: every change");
+    assert_eq!(ask(again.dns("default"), "www.example.org"), ["NoError", "192.0.2.7"]);
+}
+
+#[test]
 fn a_state_directory_in_use_is_an_error_that_says_what_to_do() {
     let (folder, state) = (world(), Folder::with(&[]));
     let first = Running::spawn(&[folder.argument(), "--state", state.argument()]);

@@ -21,7 +21,8 @@ use api::{Kind, Object, Spec};
 use dns::{Geo, Name, RecordSet, Rtype};
 
 use self::clusters::{Cluster, clusters};
-use self::sets::{Manner, host_sets};
+pub(crate) use self::sets::Spread;
+use self::sets::host_sets;
 use crate::backing::Backing;
 use crate::front::kuadrant_policy::{DEFAULT, applied, is_default_policy, spec_of};
 use crate::output::{ChildSeed, Claim, Outcome, Output};
@@ -49,10 +50,12 @@ pub(crate) struct ListenersOutcome {
     pub(crate) left_alone: usize,
     /// The clusters, with their weight and place.
     pub(crate) clusters: Vec<(Arc<str>, u32, Option<Geo>)>,
+    /// What the names are answered by, to be remembered.
+    pub(crate) spreads: Vec<Spread>,
     /// Why the clusters cannot be answered with as the policy says: then what was answered before stays.
     pub(crate) trouble: Option<Trouble>,
-    /// What there is no answer for and never was since the start: class, zone and host. An earlier process
-    /// may have had one, which stays.
+    /// What there is no answer for and never was as far as is remembered: class, zone and host. An earlier
+    /// process may have had one, which stays.
     pub(crate) starved: Vec<(Arc<str>, Name, Name)>,
     pub(crate) problems: BTreeSet<ListenerProblem>,
     /// What was not used, each in a sentence.
@@ -95,46 +98,49 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, gateway: &ListenerGatew
     outcome.clusters = clusters.iter().map(|one| (one.name.clone(), one.weight, one.geo)).collect();
     outcome.remarks = remarks;
     outcome.trouble = trouble(spec, &clusters);
+    outcome.spreads = spreads(view, object, spec, clusters, &outcome);
     let mut output = Output::new(Outcome::Silent);
     for (host, scope) in outcome.managed.clone() {
-        let sets = match kept(view, &outcome, &host, &scope) {
-            kept if kept.is_empty() => fresh(view, &host, &scope, &clusters, spec, &mut outcome),
-            kept => kept,
-        };
-        for set in sets {
+        for set in sets(view, &host, &scope, &mut outcome) {
             match claim(view, object, set, &scope) {
                 Ok(claim) => output.claims.push(claim),
                 Err(problem) => drop(outcome.problems.insert(problem)),
             }
         }
     }
-    keep_probes(view, &output.claims, &mut outcome.probes);
+    keep_probes(&output.claims, &mut outcome.probes);
     outcome.starved = starved(view, &outcome, &output.claims);
     output.children.extend(seeds(view, &output.claims));
     output.outcome = Outcome::Listeners(Box::new(outcome));
     output
 }
 
-/// What was answered before, where it cannot be answered as the policy says: host by host, so that a
-/// listener that goes takes its name with it.
-fn kept(view: &View<'_>, outcome: &ListenersOutcome, host: &Name, scope: &Scope) -> Vec<RecordSet> {
-    let before = view.before.filter(|_| outcome.trouble.is_some());
-    let claims = before.into_iter().flat_map(|before| &before.claims);
-    claims.filter(|claim| claim.name == *host && claim.scope == *scope).map(Claim::set).collect()
+/// What the names are answered by: the clusters as they are. Where these cannot be answered with as the policy
+/// says, each name keeps what it was answered by before, and a new one gets all clusters anyhow.
+fn spreads(
+    view: &View<'_>,
+    object: &Object,
+    policy: &KuadrantDNSPolicySpec,
+    clusters: Vec<Cluster>,
+    outcome: &ListenersOutcome,
+) -> Vec<Spread> {
+    let anyhow = outcome.trouble.is_some();
+    let mut names: BTreeSet<Name> = outcome.managed.iter().map(|(host, _)| host.clone()).collect();
+    let mut spreads = if anyhow { view.placed(object).spreads } else { Vec::new() };
+    for spread in &mut spreads {
+        spread.names.retain(|name| names.remove(name));
+    }
+    if !clusters.is_empty() {
+        spreads.push(Spread { names, clusters, policy: policy.clone(), anyhow });
+    }
+    spreads.retain(|spread| !spread.names.is_empty());
+    spreads
 }
 
-/// What is answered by the clusters as they are.
-fn fresh(
-    view: &View<'_>,
-    host: &Name,
-    scope: &Scope,
-    clusters: &[Cluster],
-    spec: &KuadrantDNSPolicySpec,
-    outcome: &mut ListenersOutcome,
-) -> Vec<RecordSet> {
+fn sets(view: &View<'_>, host: &Name, scope: &Scope, outcome: &mut ListenersOutcome) -> Vec<RecordSet> {
+    let spread = outcome.spreads.iter().find(|spread| spread.names.contains(host));
     let as_tree = scope.class().is_some_and(|class| external(view, class).is_some());
-    let manner = Manner { anyhow: outcome.trouble.is_some(), as_tree };
-    let (sets, probes) = host_sets(host, clusters, spec, manner);
+    let (sets, probes) = spread.map(|spread| host_sets(host, spread, as_tree)).unwrap_or_default();
     outcome.probes.extend(probes);
     sets
 }
@@ -153,11 +159,8 @@ fn starved(view: &View<'_>, outcome: &ListenersOutcome, claims: &[Claim]) -> Vec
     }
 }
 
-/// The probes of the claims, those of kept ones among them; each once.
-fn keep_probes(view: &View<'_>, claims: &[Claim], probes: &mut Vec<ProbeSpec>) {
-    if let Some(Outcome::Listeners(before)) = view.before.map(|before| &before.outcome) {
-        probes.extend(before.probes.iter().cloned());
-    }
+/// The probes of the claims, each once.
+fn keep_probes(claims: &[Claim], probes: &mut Vec<ProbeSpec>) {
     let steerings = claims.iter().filter_map(|claim| claim.steering.as_ref());
     let used: BTreeSet<_> =
         steerings.flat_map(|steering| steering.members()).filter_map(|member| member.probe).collect();

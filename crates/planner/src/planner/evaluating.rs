@@ -70,14 +70,14 @@ impl Planner {
             return Some(Evaluated { rank, output: Output::new(Outcome::Refused) });
         };
         let rank = Rank::of(entry.key.cluster, object);
-        let mut view = View::new(entry.key.cluster, &self.snapshot, &self.table, &mut self.ledger);
-        let before = self.evaluated.get(id.0 as usize).and_then(Option::as_deref);
-        view.before = before.map(|before| &before.output);
+        let view = View::new(entry.key.cluster, &self.snapshot, &self.table, &mut self.ledger);
         let output = front::evaluate(&view, id, object);
         let reads = view.into_reads();
         self.ledger.record(Reader::main(id), reads);
-        if let Outcome::Placement(outcome) = &output.outcome {
-            self.snapshot.keep_placed(id, outcome);
+        match &output.outcome {
+            Outcome::Placement(outcome) => self.snapshot.keep_placed(id, outcome),
+            Outcome::Listeners(outcome) => self.snapshot.keep_spreads(id, outcome),
+            _ => {}
         }
         Some(Evaluated { rank, output })
     }

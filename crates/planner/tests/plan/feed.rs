@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use api::Kind;
 use dns::Name;
 use planner::{ChangeKind, ChildKind, ChildRef, ClusterId, Delta, Memory, ObjectRef, Planner, Scope};
 use serde_json::Value;
@@ -13,7 +14,8 @@ use crate::print;
 pub(crate) fn order_matters(case: &Case) -> Vec<String> {
     let endpoints = case.endpoints();
     // What was handed to providers on the way is remembered, so there the way matters.
-    if case.planner().remembered().iter().any(|(_, _, memory)| *memory != Memory::default()) {
+    let matters = |memory: &Memory| *memory != Memory::default() && memory.kind() != Kind::ListenerGateway;
+    if case.planner().remembered().iter().any(|(_, _, memory)| matters(memory)) {
         return Vec::new();
     }
     let expected = lasting(&case.planner(), &endpoints);

@@ -61,7 +61,7 @@ impl Zone {
         at: At<'_>,
     ) -> Option<Failure> {
         self.ahead.under_way = None;
-        self.turn.wrote(at.now);
+        self.turn.wrote();
         let is_whole = results.len() == writing.names.len() && results.iter().all(Result::is_ok);
         if is_whole && (self.ahead.next.is_some() || self.ahead.is_last) {
             self.ahead.written = Some(writing.clone());

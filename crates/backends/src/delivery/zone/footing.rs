@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use dns::{Name, Rdata, RecordSet, Rtype};
 
 use super::held::Other;
+use crate::Entry;
 use crate::marks::{Mark, Share, Terms};
 
 /// Another owner, as far as its counter tells.
@@ -54,8 +55,6 @@ pub(super) struct Seat<'a> {
     pub(super) rtype: Rtype,
     /// What our mark says, if it names the type.
     pub(super) own: Option<&'a Terms>,
-    /// Whether it does so since just now, and nothing was written for it yet.
-    pub(super) is_new: bool,
     pub(super) want: Want,
     pub(super) others: &'a BTreeMap<String, Other>,
     pub(super) pulse: &'a dyn Fn(&str) -> Pulse,
@@ -198,8 +197,8 @@ impl Seat<'_> {
 
     /// Whether it is we who go back, where our mark and another's both name the type.
     ///
-    /// Both may find this out at once, so exactly one of them has to; only where nobody had it before may
-    /// both, and try again.
+    /// Both find this out, and exactly one of them has to: if both did, what one of them wrote already would be
+    /// nobody's.
     fn gives_way(&self, own: &Terms, owner: &str, mark: &Mark) -> bool {
         let they = &mark.terms;
         match (own.from.as_deref(), they.from.as_deref()) {
@@ -207,7 +206,7 @@ impl Seat<'_> {
             (None, Some(_)) => false,
             (Some(ours), Some(theirs)) if (ours == owner) != (theirs == self.us) => ours == owner,
             (Some(_), Some(_)) => self.us > owner,
-            (None, None) => self.is_new || self.us > owner,
+            (None, None) => self.us > owner,
         }
     }
 }
@@ -226,6 +225,11 @@ impl Share {
     /// The set that this adds up to at a name.
     pub(super) fn to_set(&self, name: &Name, rtype: Rtype) -> RecordSet {
         RecordSet::new(name.clone(), rtype, self.ttl, self.data.clone())
+    }
+
+    /// Whether this has all of these records.
+    pub(super) fn has(&self, entry: &Entry) -> bool {
+        entry.set.data.iter().all(|data| self.data.contains(data))
     }
 
     /// What an owner adds to a set of which it wants these records.

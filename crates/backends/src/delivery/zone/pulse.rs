@@ -30,11 +30,13 @@ impl Zone {
         self.pulse_due().is_some_and(|due| due <= at.now) || (is_kept && self.pulses.due() <= at.now)
     }
 
-    /// The request that moves our counter, or takes it away where nobody needs it.
-    pub(super) fn pulse(&self, generation: u64) -> Option<Job> {
+    /// The request that moves our counter, or takes it away where nobody needs it. A new one starts at what the clock
+    /// says: one that was taken away and comes back must not look to anybody as if it had never moved.
+    pub(super) fn pulse(&self, generation: u64, at: At<'_>) -> Option<Job> {
         let key = liveness_key(&self.owner, &self.name)?;
-        let standing = self.marks.liveness(&self.owner);
-        let counter = standing.map_or(0, |(liveness, _)| liveness.counter).wrapping_add(1);
+        let standing = self.marks.liveness(&self.owner).map(|(liveness, _)| liveness.counter);
+        let start = u64::try_from(at.now.as_millis()).unwrap_or_default();
+        let counter = standing.unwrap_or(start).wrapping_add(1);
         let next = Liveness { owner: self.owner.clone(), generation, counter };
         let after = (!self.contested.is_empty()).then(|| next.to_set(&self.name)).flatten();
         let before = self.marks.standing_liveness(&self.owner, &key.name).map(Entry::from);
@@ -51,7 +53,7 @@ impl Zone {
         at: At<'_>,
     ) -> Option<Failure> {
         self.turn.must_read = true;
-        self.turn.wrote(at.now);
+        self.turn.wrote();
         let change = writing.batch.changes.first()?;
         let result = results.into_iter().next().unwrap_or(Err(Failure::Unreadable));
         match result {

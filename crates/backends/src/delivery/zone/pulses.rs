@@ -13,7 +13,8 @@ use super::held::Marks;
 pub(super) const RENEWAL: Duration = Duration::from_secs(30);
 /// So long a counter stands still before its owner is taken to be gone.
 const EXPIRY: Duration = Duration::from_secs(90);
-
+/// So long one that is gone is expected back, and our counter kept for it.
+const MEMORY: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long to wait after a failure to move it.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -30,9 +31,16 @@ pub(super) struct Pulses {
 /// A counter, and when it was first and last seen to be so.
 #[derive(Debug)]
 struct Seen {
-    counter: Option<u64>,
+    /// With the generation of whoever moved it.
+    counter: Option<(u64, u64)>,
     first: Moment,
     last: Moment,
+}
+
+impl Seen {
+    fn is_still_for(&self, time: Duration) -> bool {
+        self.last - self.first >= time
+    }
 }
 
 impl Pulses {
@@ -41,7 +49,7 @@ impl Pulses {
         let owners = marks.owners();
         self.seen.retain(|owner, _| owners.contains(owner.as_str()));
         for owner in owners {
-            let counter = marks.liveness(owner).map(|(liveness, _)| liveness.counter);
+            let counter = marks.liveness(owner).map(|(liveness, _)| (liveness.generation, liveness.counter));
             let seen = self.seen.entry(owner.to_owned()).or_insert(Seen { counter, first: now, last: now });
             if seen.counter != counter {
                 (seen.counter, seen.first) = (counter, now);
@@ -52,15 +60,21 @@ impl Pulses {
 
     /// How another owner is.
     pub(super) fn of(&self, owner: &str) -> Pulse {
-        let Some(seen) = self.seen.get(owner).filter(|seen| seen.last - seen.first >= EXPIRY) else {
-            return Pulse::Beats;
-        };
-        if seen.counter.is_some() { Pulse::Stopped } else { Pulse::Missing }
+        match self.seen.get(owner).filter(|seen| seen.is_still_for(EXPIRY)) {
+            None => Pulse::Beats,
+            Some(seen) if seen.counter.is_some() => Pulse::Stopped,
+            Some(_) => Pulse::Missing,
+        }
     }
 
     /// Whether another owner is gone.
     pub(super) fn is_gone(&self, owner: &str) -> bool {
         self.of(owner) == Pulse::Stopped
+    }
+
+    /// Whether another owner has been gone for so long that it is not expected back.
+    pub(super) fn is_forgotten(&self, owner: &str) -> bool {
+        self.seen.get(owner).is_some_and(|seen| seen.is_still_for(MEMORY))
     }
 
     /// When our counter is to be moved next.

@@ -129,7 +129,7 @@ impl Zone {
         if let Some(revision) = turn.before_reading.take() {
             (turn.revision, turn.unremembered) = (revision, false);
         }
-        turn.refresh(at.now);
+        turn.refresh();
         if is_known {
             self.finish_as_written(&changed);
         }
@@ -264,14 +264,13 @@ impl Zone {
     ) {
         let marks: BTreeMap<SetKey, &Name> =
             names.iter().filter_map(|name| Some((self.mark_key(name)?, name))).collect();
-        let read: BTreeSet<&SetKey> = keys.iter().map(|(key, _)| key).collect();
         let mut surprises = Vec::new();
         for ((key, _), entry) in keys.iter().zip(entries) {
             let Some(name) = marks.get(key) else {
                 self.set_was_read(key, entry);
                 continue;
             };
-            if self.mark_was_read(name, key, entry, &read) {
+            if self.mark_was_read(name, key, entry) {
                 surprises.push(*name);
             }
         }
@@ -285,18 +284,16 @@ impl Zone {
         }
     }
 
-    /// Takes in a mark; says whether it names sets of which nothing is known.
-    fn mark_was_read(
-        &mut self,
-        name: &Name,
-        key: &SetKey,
-        entry: Option<Entry>,
-        read: &BTreeSet<&SetKey>,
-    ) -> bool {
+    /// Takes in a mark; says whether it names something that was not known to be ours. Then it is as if it was made
+    /// just now: whoever else has come to the name is looked for, too.
+    fn mark_was_read(&mut self, name: &Name, key: &SetKey, entry: Option<Entry>) -> bool {
         let before = self.marks.types(name);
         self.marks.replace(name, &key.name, entry.map(|entry| entry.set), &self.name, &self.owner);
-        let mut new = self.marks.types(name).into_iter().filter(|rtype| !before.contains(rtype));
-        new.any(|rtype| !read.contains(&SetKey { name: name.clone(), rtype }))
+        let is_new = self.marks.types(name).iter().any(|rtype| !before.contains(rtype));
+        if is_new {
+            self.active.entry(name.clone()).or_default().is_new = true;
+        }
+        is_new
     }
 
     /// Some sets could not be read: fewer are tried, and what cannot be read alone waits alone.
@@ -419,7 +416,7 @@ impl Zone {
                 self.turn.before_reading = Some(revision);
             }
             Purpose::BeforeWriting => {
-                self.turn.refresh(at.now);
+                self.turn.refresh_to_write(at.now);
                 if !is_same {
                     self.turn.moved |= revision.is_some();
                     self.look_before_writing(at);
@@ -428,11 +425,13 @@ impl Zone {
         }
     }
 
-    /// Has every name read that is about to be written.
+    /// Has every name read that is about to be written. Before anything is deleted, the whole zone: whoever waits for
+    /// it is found by its mark, which has a place that cannot be guessed.
     fn look_before_writing(&mut self, at: At<'_>) {
         let stages = [Stage::Mark, Stage::Put, Stage::Delete, Stage::Unmark];
         let names: Vec<Name> = stages.iter().flat_map(|stage| self.queued(*stage).cloned()).collect();
-        match names.len() > MANY {
+        let deletes = self.is_queued(Stage::Delete) && self.guard.held.is_empty();
+        match names.len() > MANY || deletes {
             true => self.turn.must_read = true,
             false => names.iter().for_each(|name| self.look_at(name, at)),
         }

@@ -17,8 +17,9 @@ impl Zone {
         for wish in situation.wishes.iter().filter(|wish| wish.is_told) {
             let key = SetKey::of(&wish.entry.set);
             let unread = self.active.get(name).is_some_and(|active| active.unread.contains_key(&key.rtype));
+            let is_sure = !unread && !wish.is_unsure;
             match wish.fate {
-                Fate::Free if !unread && self.is_ours(&key) && self.stands(&wish.entry) => {
+                Fate::Free if is_sure && self.is_settled(&key) && self.stands(&wish.entry) => {
                     self.tell_standing(&key)
                 }
                 Fate::Free | Fate::Frozen => {}
@@ -55,6 +56,18 @@ impl Zone {
             let set = entry.set.clone();
             self.tell(&key.name, key.rtype, SetResult::Stands { set, written: None, is_shared: false });
         }
+    }
+
+    /// Whether a set is ours, and of one that is shared our mark says what is wanted now: what it does not say yet,
+    /// the others may take out.
+    fn is_settled(&self, key: &SetKey) -> bool {
+        let said = self.marks.terms(&key.name).and_then(|terms| terms.shares.get(&key.rtype));
+        let wanted = self.wanted_at(&key.name).find_map(|wanted| wanted.set(key.rtype));
+        let is_said = match (said, wanted) {
+            (Some(said), Some(wanted)) => said.has(&wanted.entry),
+            _ => true,
+        };
+        is_said && self.is_ours(key)
     }
 
     fn is_ours(&self, key: &SetKey) -> bool {

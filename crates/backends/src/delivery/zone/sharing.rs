@@ -23,7 +23,7 @@ pub(super) struct Dealings {
     pub(super) is_said: bool,
     /// Types that our mark is to name no longer, because another has them.
     pub(super) given_up: BTreeSet<Rtype>,
-    /// What other owners' marks are to say no longer, before the sets are written.
+    /// What other owners' marks are to name no longer, before the sets are written.
     pub(super) taken: Vec<(String, Rtype)>,
     /// What the marks of owners that are gone are to say no longer, after that.
     pub(super) buried: Vec<(String, Rtype)>,
@@ -117,14 +117,12 @@ impl Zone {
             return Footings::new();
         }
         let (terms, nobody, empty) = (self.marks.terms(name), BTreeMap::new(), Terms::default());
-        let is_new = self.active.get(name).is_some_and(|active| active.is_new);
         let types = self.types_of_ours(name).into_iter().filter(|rtype| !self.is_fixed(name, *rtype));
         let pulse = |owner: &str| self.pulses.of(owner);
         let seat = |rtype: Rtype| Seat {
             us: &self.owner,
             rtype,
             own: marked.contains(&rtype).then(|| terms.unwrap_or(&empty)),
-            is_new,
             want: self.want(name, rtype, at),
             others: self.marks.others(name).unwrap_or(&nobody),
             pulse: &pulse,
@@ -151,7 +149,10 @@ impl Zone {
     pub(super) fn among_others(&self, mut wish: Wish, footing: &Footing) -> Wish {
         match footing {
             Footing::Shared(sharing) => {
-                wish.is_late = sharing.is_left && !self.is_established(&wish.entry);
+                // Whoever leaves waits for nobody, or two who do would wait for each other.
+                let is_leaving = sharing.share.data.is_empty();
+                wish.is_late = sharing.is_left && !is_leaving && !self.is_established(&wish.entry);
+                wish.is_unsure = sharing.is_left;
                 let key = SetKey::of(&wish.entry.set);
                 if let Some(whole) = &sharing.whole {
                     wish.entry.set = whole.to_set(&key.name, key.rtype);
@@ -175,7 +176,8 @@ impl Zone {
     /// Whether a set of ours stands, as far as we add to it, together with those of others.
     pub(super) fn stands_among_others(&self, own: &Entry) -> bool {
         let terms = self.marks.terms(&own.set.name);
-        terms.is_some_and(|terms| terms.shares.contains_key(&own.set.rtype)) && self.is_established(own)
+        let said = terms.and_then(|terms| terms.shares.get(&own.set.rtype));
+        said.is_some_and(|said| said.has(own)) && self.is_established(own)
     }
 
     /// Works out what there is to be done with other owners.
@@ -247,10 +249,10 @@ impl Zone {
         situation.dealings.buried.extend(sharing.gone.iter().map(|owner| (owner.clone(), rtype)));
     }
 
-    /// Whoever waits for something of ours, and is gone, waits no longer.
+    /// Whoever waits for something of ours, and has been gone for very long, waits no longer.
     fn bury_waiting(&self, name: &Name, marked: &BTreeSet<Rtype>, situation: &mut Situation) {
         let others = self.marks.others(name).into_iter().flatten();
-        for (owner, other) in others.filter(|(owner, _)| self.pulses.is_gone(owner)) {
+        for (owner, other) in others.filter(|(owner, _)| self.pulses.is_forgotten(owner)) {
             let ours = other.mark.terms.wants.iter().filter(|rtype| marked.contains(rtype));
             situation.dealings.buried.extend(ours.map(|rtype| (owner.clone(), *rtype)));
         }

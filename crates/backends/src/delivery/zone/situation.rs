@@ -39,6 +39,8 @@ pub(super) struct Wish {
     pub(super) fate: Fate,
     /// Whether it is written only after another owner has left.
     pub(super) is_late: bool,
+    /// Whether another owner may be about to delete it, so that it is not told to stand yet.
+    pub(super) is_unsure: bool,
 }
 
 /// Whether a wish can be granted.
@@ -117,7 +119,7 @@ impl Zone {
             situation.excess =
                 marked.iter().copied().filter(|rtype| !ours.contains(rtype) && unwanted(rtype)).collect();
         }
-        if !footings.is_empty() || self.marks.terms(name).is_some() {
+        if self.is_contested(name) {
             self.deal(name, &marked, &footings, &mut situation, at);
         }
         self.hold_back(name, &mut situation, at);
@@ -210,7 +212,7 @@ impl Zone {
         entries.retain(|(entry, _)| seen.insert(entry.set.rtype));
         let wish = |(entry, is_told): (Entry, bool)| {
             let fate = self.fate(&SetKey::of(&entry.set), marked);
-            let wish = Wish { entry, is_told, fate, is_late: false };
+            let wish = Wish { entry, is_told, fate, is_late: false, is_unsure: false };
             match footings.get(&wish.entry.set.rtype) {
                 Some(footing) => self.among_others(wish, footing),
                 None => wish,

@@ -12,6 +12,8 @@ use crate::{Failure, Reading};
 
 /// So long after the last proof we take a zone to be as we know it.
 const FRESH: Duration = Duration::from_secs(5);
+/// So long at least after a proof that was asked for in order to write.
+const BARELY: Duration = Duration::from_millis(500);
 /// How long to wait where this process may not write.
 const FENCED: Duration = Duration::from_millis(250);
 /// After so many batches, what was written is read back although there is more to write.
@@ -41,6 +43,8 @@ pub(super) struct Turn {
     /// Whether somebody else wrote since the last whole reading.
     pub(super) moved: bool,
     pub(super) fresh_until: Moment,
+    /// When the last request was sent.
+    pub(super) sent: Moment,
     pub(super) unsettled: bool,
     pub(super) unremembered: bool,
     pub(super) batches: u32,
@@ -63,6 +67,7 @@ impl Turn {
             before_reading: None,
             moved: false,
             fresh_until: Moment::ZERO,
+            sent: Moment::ZERO,
             unsettled: false,
             unremembered: zones,
             batches: 0,
@@ -83,9 +88,15 @@ impl Turn {
         self.reading == Reading::Zones
     }
 
-    /// The zone was proved to be as we know it.
-    pub(super) fn refresh(&mut self, now: Moment) {
-        self.fresh_until = now + FRESH;
+    /// The zone was proved to be as we know it, by the request that was sent last. It is that moment that counts: we
+    /// may have slept since.
+    pub(super) fn refresh(&mut self) {
+        self.fresh_until = self.sent + FRESH;
+    }
+
+    /// The same, just before something is written. A server that is slow to answer must not be asked for ever.
+    pub(super) fn refresh_to_write(&mut self, now: Moment) {
+        self.fresh_until = (self.sent + FRESH).max(now + BARELY);
     }
 
     /// The zone was settled, or not; that may have moved its revision too.
@@ -100,8 +111,8 @@ impl Turn {
     }
 
     /// Something was written.
-    pub(super) fn wrote(&mut self, now: Moment) {
-        self.refresh(now);
+    pub(super) fn wrote(&mut self) {
+        self.refresh();
         self.unsettled = true;
         self.unremembered = self.reads_zones();
         self.batches += 1;
@@ -121,7 +132,7 @@ impl Zone {
         }
         let prepared = self.prepared(at, generation, may_write);
         if prepared.is_some() {
-            self.busy = true;
+            (self.busy, self.turn.sent) = (true, at.now);
             return prepared;
         }
         self.catch_up(at);
@@ -136,7 +147,9 @@ impl Zone {
         if !matches!(job, Some(Job::Write(_))) {
             self.work_through(usize::MAX, at);
         }
-        self.busy = job.is_some();
+        if job.is_some() {
+            (self.busy, self.turn.sent) = (true, at.now);
+        }
         job
     }
 
@@ -150,7 +163,7 @@ impl Zone {
             return self.next_reading();
         }
         self.pulse_sent = Some(at.now);
-        self.pulse(generation)
+        self.pulse(generation, at)
     }
 
     /// A reading of names that need one.

@@ -72,7 +72,9 @@ impl Zone {
             self.marks.types(name).into_iter().chain(situation.unmarked.iter().copied()).collect();
         types.retain(|rtype| !situation.dealings.given_up.contains(rtype));
         let is_said = situation.dealings.is_said || !new.is_empty();
-        self.add_stripped(name, &situation.dealings.taken, writing);
+        self.add_words_of_others(name, &situation.dealings.taken, writing, |mark, rtype| {
+            Some(mark.after_loss_of(rtype))
+        });
         self.add_guards_of_others(name, writing);
         if is_said && !self.add_mark_of(name, types, situation.dealings.terms.clone(), writing) {
             let failure = Failure::Unsupported("the zone's name is too long to mark records in it");
@@ -96,20 +98,28 @@ impl Zone {
         types.retain(|rtype| !situation.excess.contains(rtype));
         let mut terms = situation.dealings.terms.clone();
         situation.excess.iter().for_each(|rtype| terms.forget(*rtype));
-        self.add_stripped(name, &situation.dealings.buried, writing);
+        self.add_words_of_others(name, &situation.dealings.buried, writing, |mark, rtype| {
+            mark.without(rtype)
+        });
         self.add_guards_of_others(name, writing);
         if !situation.excess.is_empty() {
             self.add_mark_of(name, types, terms, writing);
         }
     }
 
-    /// What other owners' marks of a name are to say no longer, each while its counter stands still.
-    fn add_stripped(&self, name: &Name, words: &[(String, Rtype)], writing: &mut Writing) {
+    /// What other owners' marks of a name are to say instead, each while its counter stands still.
+    fn add_words_of_others(
+        &self,
+        name: &Name,
+        words: &[(String, Rtype)],
+        writing: &mut Writing,
+        said: impl Fn(Mark, Rtype) -> Option<Mark>,
+    ) {
         let mut by_owner: BTreeMap<&String, Vec<Rtype>> = BTreeMap::new();
         words.iter().for_each(|(owner, rtype)| by_owner.entry(owner).or_default().push(*rtype));
         for (owner, types) in by_owner {
             let Some(other) = self.marks.others(name).and_then(|others| others.get(owner)) else { continue };
-            let left = types.iter().try_fold(other.mark.clone(), |mark, rtype| mark.without(*rtype));
+            let left = types.iter().try_fold(other.mark.clone(), |mark, rtype| said(mark, *rtype));
             let after = left.and_then(|mark| mark.to_set(&self.name)).map(Entry::from);
             let before = Some(Entry::from(other.set.clone()));
             writing.batch.changes.push(SetChange { key: SetKey::of(&other.set), before, after });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use api::Kind;
 use backends::delivery::Fence;
-use planner::{Delta, ObjectRef};
+use planner::Delta;
 use tokio::sync::watch;
 
 use super::Up;
@@ -81,8 +81,9 @@ impl Up {
         }
     }
 
-    /// Keeps under what DNSRecords stand and what Placements answer. It is written whole, so it is done now and then: a crash in
-    /// between costs no record, only the order in which one that moved meanwhile is made and broken.
+    /// Keeps under what DNSRecords stand and what Placements and Gateways answer. It is written whole, so it is done
+    /// now and then: a crash in between costs no record, only the order in which one that moved meanwhile is made
+    /// and broken.
     pub(super) fn save_remembered(&mut self) {
         let Some(state) = self.state.as_ref().filter(|_| std::mem::take(&mut self.unsaved)) else { return };
         state.save_remembered(&self.instance.planner().remembered());
@@ -90,9 +91,9 @@ impl Up {
 
     /// Lets the deliveries follow the plan; one that was made anew is told whole.
     pub(super) fn deliver(&mut self, delta: &Delta, anew: bool) {
-        let is_placed = |reference: &ObjectRef| reference.kind == Kind::Placement;
-        let moved_placement = || delta.statuses.iter().any(|(_, reference)| is_placed(reference));
-        self.unsaved |= anew || !delta.deliveries.is_empty() || moved_placement();
+        let is_kept = |kind: Kind| matches!(kind, Kind::Placement | Kind::ListenerGateway);
+        let moved_answer = || delta.statuses.iter().any(|(_, reference)| is_kept(reference.kind));
+        self.unsaved |= anew || !delta.deliveries.is_empty() || moved_answer();
         let planner = self.instance.planner();
         if anew {
             self.deliveries.end();

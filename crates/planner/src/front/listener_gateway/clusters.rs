@@ -7,6 +7,7 @@ use api::Kind;
 use api::foreign::{GatewayAddress, ListenerGateway};
 use api::kuadrant::{LoadBalancing, Weighted};
 use dns::{Geo, Rtype};
+use serde::{Deserialize, Serialize};
 
 use crate::probe::ProbeTarget;
 use crate::view::View;
@@ -23,7 +24,7 @@ const GEO_LABELS: [(&str, &str); 5] = [
 ];
 
 /// A cluster that a gateway is in.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Cluster {
     pub(crate) name: Arc<str>,
     pub(crate) weight: u32,

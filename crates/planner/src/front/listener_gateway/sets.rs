@@ -1,10 +1,11 @@
 //! From clusters to the record sets of a host: one cluster an answer, drawn by weight within the
 //! client's place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use api::kuadrant::KuadrantDNSPolicySpec;
 use dns::{Geo, Name, RecordSet, Steering};
+use serde::{Deserialize, Serialize};
 
 use super::clusters::Cluster;
 use super::{TTL, default_geo};
@@ -14,23 +15,21 @@ use crate::probe::ProbeSpec;
 /// A cluster's part of a record set.
 type Leaf<'a> = (&'a Cluster, Steering);
 
-/// How the record sets of a host are made.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Manner {
+/// What some of a gateway's names are answered by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Spread {
+    pub(super) names: BTreeSet<Name>,
+    pub(super) clusters: Vec<Cluster>,
+    pub(super) policy: KuadrantDNSPolicySpec,
     /// Weights and places are disregarded: everybody may answer.
     pub(super) anyhow: bool,
-    /// A set of one cluster is steered too, so that its record tree has the same form when another joins.
-    pub(super) as_tree: bool,
 }
 
-/// The record sets of a host, and the probes that they go by.
-pub(super) fn host_sets(
-    host: &Name,
-    clusters: &[Cluster],
-    spec: &KuadrantDNSPolicySpec,
-    Manner { anyhow, as_tree }: Manner,
-) -> (Vec<RecordSet>, Vec<ProbeSpec>) {
-    let mut probes = Vec::new();
+/// The record sets of a host, and the probes that they go by. As a tree, a set of one cluster is steered
+/// too, so that its record tree has the same form when another joins.
+pub(super) fn host_sets(host: &Name, spread: &Spread, as_tree: bool) -> (Vec<RecordSet>, Vec<ProbeSpec>) {
+    let Spread { clusters, policy: spec, anyhow, .. } = spread;
+    let (anyhow, mut probes) = (*anyhow, Vec::new());
     let parts: Vec<Part> = clusters.iter().map(|one| part(one, host, spec, &mut probes)).collect();
     let geo = default_geo(spec).filter(|_| !anyhow);
     let tree = |_, leaves: Vec<(usize, Steering)>| {

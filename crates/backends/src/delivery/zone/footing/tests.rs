@@ -53,7 +53,7 @@ fn footing(own: &str, want: Want, others: &[&str]) -> Option<Footing> {
     let own = (!own.is_empty()).then(|| mark("m", own));
     let has = own.as_ref().filter(|mark| mark.types.contains(&Rtype::A)).map(|mark| &mark.terms);
     let pulse = |owner: &str| pulses.get(owner).copied().unwrap_or(Pulse::Beats);
-    Seat { us: "m", rtype: Rtype::A, own: has, is_new: false, want, others: &others, pulse: &pulse }.footing()
+    Seat { us: "m", rtype: Rtype::A, own: has, want, others: &others, pulse: &pulse }.footing()
 }
 
 fn alone() -> Want {
@@ -84,6 +84,8 @@ fn given_to(heir: &str) -> Want {
 #[case::both_claim_and_we_come_first("from d", alone(), &["d!: alone", "z: from d"], "Frozen(\"z\")")]
 #[case::each_from_the_other("from b", alone(), &["b: from m"], "Yields(\"b\")")]
 #[case::each_from_the_other_and_we_come_first("from z", alone(), &["z: from m"], "Frozen(\"z\")")]
+#[case::both_have_it_since_just_now("alone", alone(), &["b: alone"], "Yields(\"b\")")]
+#[case::both_have_it_since_just_now_and_we_come_first("alone", alone(), &["z: alone"], "Frozen(\"z\")")]
 #[case::handed_over("alone", given_to("b"), &["b: wants", "c: wants"], "HandsOver(\"b\")")]
 #[case::handed_to_nobody("alone", given_to("b"), &["c: wants"], "")]
 #[case::handed_to_the_dead("alone", given_to("b"), &["b!: wants"], "")]
