@@ -17,7 +17,9 @@ impl Zone {
         for wish in situation.wishes.iter().filter(|wish| wish.is_told) {
             let key = SetKey::of(&wish.entry.set);
             let unread = self.active.get(name).is_some_and(|active| active.unread.contains_key(&key.rtype));
-            let is_sure = !unread && !wish.is_unsure;
+            // Where others write too, what is about to be read again is not told from memory.
+            let is_stale = self.turn.must_read && self.contested.contains(name);
+            let is_sure = !unread && !wish.is_unsure && !is_stale;
             match wish.fate {
                 Fate::Free if is_sure && self.is_settled(&key) && self.stands(&wish.entry) => {
                     self.tell_standing(&key)
