@@ -38,7 +38,7 @@ pub fn ask(server: SocketAddr, name: &str) -> Result<Reply> {
     Ok(reply(&response))
 }
 
-fn reply(response: &Message) -> Reply {
+pub(crate) fn reply(response: &Message) -> Reply {
     let records = response.answers.iter().map(|record| format!("{} {}", record.record_type(), record.data));
     let mut records: Vec<String> = records.collect();
     records.sort();

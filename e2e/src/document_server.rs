@@ -22,6 +22,7 @@ struct Shared {
     document: Mutex<(u64, Option<String>)>,
     hangs: AtomicBool,
     careless: AtomicBool,
+    token: Mutex<Option<String>>,
     /// How many of the next writes find that somebody was faster.
     races: AtomicU64,
     conflicts: AtomicU64,
@@ -62,6 +63,11 @@ impl DocumentServer {
         self.shared.careless.store(careless, Ordering::SeqCst);
     }
 
+    /// Lets in only who has this bearer token.
+    pub fn require_token(&self, token: &str) {
+        *self.shared.token.lock().unwrap_or_else(PoisonError::into_inner) = Some(token.to_owned());
+    }
+
     /// Makes so many of the next writes lose a race.
     pub fn race(&self, times: u64) {
         self.shared.races.store(times, Ordering::SeqCst);
@@ -99,7 +105,10 @@ impl Shared {
             std::thread::sleep(Duration::from_millis(50));
         }
         let writes = lines.first().is_some_and(|line| line.starts_with("PUT "));
+        let token = self.token.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let is_let_in = token.is_none_or(|token| header("authorization") == Some(format!("Bearer {token}")));
         let answer = match writes {
+            _ if !is_let_in => answer("401 Unauthorized", "", "a secret of the server's"),
             true => self.write(header("if-match"), header("if-none-match"), String::from_utf8(body)?),
             false => self.read(),
         };

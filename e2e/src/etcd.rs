@@ -5,10 +5,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
 use tempfile::TempDir;
 use xtask::tools;
 
-use crate::{Network, Process, own_address, wait_for};
+use crate::{Authority, Network, Process, own_address, wait_for};
+
+/// The port that tells how it is, without a certificate or a password.
+const HEALTH: u16 = 2381;
 
 /// A running member; it is killed when the value goes, and its data with it.
 pub struct Etcd {
@@ -17,6 +23,8 @@ pub struct Etcd {
     cluster: String,
     name: String,
     folder: TempDir,
+    /// Whether clients need a certificate, so that nobody without one can call it.
+    encrypted: bool,
 }
 
 impl Etcd {
@@ -34,8 +42,8 @@ impl Etcd {
         let cluster = cluster.join(",");
         let start = |(number, address): (usize, &IpAddr)| {
             let (name, folder) = (format!("member-{number}"), tempfile::tempdir()?);
-            let process = process(&name, *address, &cluster, &folder)?;
-            Ok(Etcd { process, address: *address, cluster: cluster.clone(), name, folder })
+            let process = process(&name, *address, &cluster, &folder, false)?;
+            Ok(Etcd { process, address: *address, cluster: cluster.clone(), name, folder, encrypted: false })
         };
         let members: Vec<Etcd> = addresses.iter().enumerate().map(start).collect::<Result<_>>()?;
         members.iter().try_for_each(Etcd::wait_until_ready)?;
@@ -48,13 +56,43 @@ impl Etcd {
         let cluster = format!("member=http://{address}:2380");
         let mut command = network.command(host, &program()?);
         let folder = tempfile::tempdir()?;
-        arguments(&mut command, "member", &address, &cluster, folder.path());
+        arguments(&mut command, "member", &format!("http://{address}:2379"), &cluster, folder.path());
         Ok((Process::start("etcd", &command)?, folder))
+    }
+
+    /// Lets in only who has a password; this user may write what is below a key, and nothing else.
+    pub fn require_password(&self, user: &str, password: &str, below: &str) -> Result<()> {
+        let (key, end) = (STANDARD.encode(format!("{below}/")), STANDARD.encode(format!("{below}0")));
+        let permission = json!({"permType": "READWRITE", "key": key, "range_end": end});
+        let calls = [
+            ("user/add", json!({"name": "root", "password": "the root's own"})),
+            ("role/add", json!({"name": "root"})),
+            ("user/grant", json!({"user": "root", "role": "root"})),
+            ("user/add", json!({"name": user, "password": password})),
+            ("role/add", json!({"name": user})),
+            ("role/grant", json!({"name": user, "perm": permission})),
+            ("user/grant", json!({"user": user, "role": user})),
+            ("enable", json!({})),
+        ];
+        calls
+            .iter()
+            .try_for_each(|(path, body)| self.call(&format!("/v3/auth/{path}"), &body.to_string()).map(drop))
+    }
+
+    /// Starts it again on its data, for clients with a certificate of this authority only.
+    pub fn encrypt(&mut self, authority: &Authority) -> Result<()> {
+        let own = authority.sign(&self.address.to_string())?;
+        let files = [("ca", authority.certificate()), ("crt", own.certificate), ("key", own.key)];
+        for (name, text) in files {
+            std::fs::write(self.folder.path().join(format!("clients.{name}")), text)?;
+        }
+        self.encrypted = true;
+        self.restart()
     }
 
     /// Where clients find it.
     pub fn url(&self) -> String {
-        format!("http://{}:2379", self.address)
+        client_url(self.address, self.encrypted)
     }
 
     /// Kills it; its data stays.
@@ -65,7 +103,7 @@ impl Etcd {
     /// Starts it again on its data.
     pub fn restart(&mut self) -> Result<()> {
         self.kill()?;
-        self.process = process(&self.name, self.address, &self.cluster, &self.folder)?;
+        self.process = process(&self.name, self.address, &self.cluster, &self.folder, self.encrypted)?;
         self.wait_until_ready()
     }
 
@@ -76,7 +114,7 @@ impl Etcd {
     }
 
     fn wait_until_ready(&self) -> Result<()> {
-        let page = format!("{}/health", self.url());
+        let page = format!("http://{}:{HEALTH}/health", self.address);
         wait_for("etcd to be ready", || Ok(ureq::get(&page).call().is_ok().then_some(())))
             .with_context(|| self.process.output())
     }
@@ -88,17 +126,31 @@ fn program() -> Result<PathBuf> {
     Ok(program)
 }
 
-fn process(name: &str, address: IpAddr, cluster: &str, folder: &TempDir) -> Result<Process> {
+fn client_url(address: IpAddr, encrypted: bool) -> String {
+    format!("{}://{address}:2379", if encrypted { "https" } else { "http" })
+}
+
+fn process(name: &str, address: IpAddr, cluster: &str, folder: &TempDir, encrypted: bool) -> Result<Process> {
     let mut command = Command::new(program()?);
-    arguments(&mut command, name, &address.to_string(), cluster, folder.path());
+    arguments(&mut command, name, &client_url(address, encrypted), cluster, folder.path());
+    command.args(["--listen-metrics-urls", &format!("http://{address}:{HEALTH}")]);
+    if encrypted {
+        command.arg("--client-cert-auth");
+        let files = [("--trusted-ca-file", "ca"), ("--cert-file", "crt"), ("--key-file", "key")];
+        for (flag, file) in files {
+            command.arg(flag).arg(folder.path().join(format!("clients.{file}")));
+        }
+    }
     Process::start(&format!("etcd {name}"), &command)
 }
 
-fn arguments(command: &mut Command, name: &str, address: &str, cluster: &str, folder: &Path) {
-    let (client, peer) = (format!("http://{address}:2379"), format!("http://{address}:2380"));
+/// What every member is started with; its own part of the cluster is where others find it.
+fn arguments(command: &mut Command, name: &str, client: &str, cluster: &str, folder: &Path) {
+    let own = cluster.split(',').find_map(|member| member.strip_prefix(&format!("{name}=")));
+    let peer = own.unwrap_or_default();
     command.arg("--data-dir").arg(folder);
     command.args(["--name", name, "--log-level", "warn"]);
-    command.args(["--listen-client-urls", &client, "--advertise-client-urls", &client]);
-    command.args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer]);
+    command.args(["--listen-client-urls", client, "--advertise-client-urls", client]);
+    command.args(["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer]);
     command.args(["--initial-cluster", cluster]);
 }

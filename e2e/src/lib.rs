@@ -5,6 +5,7 @@
 //! that names the command to run.
 
 mod address;
+mod authority;
 mod backend;
 mod between;
 mod blocking;
@@ -22,6 +23,7 @@ mod folder;
 mod https;
 mod kill;
 mod knot;
+mod many;
 mod network;
 mod operator;
 mod patience;
@@ -39,6 +41,7 @@ mod usage;
 mod watcher;
 
 pub use address::own_address;
+pub use authority::{Authority, Certified};
 pub use backend::{BACKEND_PORT, Backend};
 pub use between::{AtCall, Between, Misdeed, RUBBISH, Seen};
 pub use blocking::block_on;
@@ -54,11 +57,12 @@ pub use fetch::fetch;
 pub use folder::{Folder, example};
 pub use kill::{Kills, Scenario, Step};
 pub use knot::Knot;
+pub use many::{ask_many, question};
 pub use network::Network;
 pub use operator::{OPERATOR_NAMESPACE, Operator, Place};
 pub use patience::{PATIENCE, eventually, wait_for, wait_for_within};
 pub use peer::{Peer, Program};
-pub use powerdns::{PowerDns, Store};
+pub use powerdns::{PowerDns, Store, powerdns_class};
 pub use process::Process;
 pub use program::{call, fingerpost, run};
 pub use provider::ProviderServer;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,6 +35,24 @@ pub enum Store {
 impl Store {
     /// Every store that we test with.
     pub const ALL: [Store; 2] = [Store::Sqlite, Store::Lmdb];
+}
+
+/// The manifests of a DNSClass `edge` at this URL, and of its Secret.
+pub fn powerdns_class(url: &str) -> String {
+    format!(
+        "
+apiVersion: v1
+kind: Secret
+metadata: {{name: powerdns, namespace: dns}}
+stringData: {{api-key: {API_KEY}}}
+---
+apiVersion: dns.homelab.mortenolsen.pro/v1alpha1
+kind: DNSClass
+metadata: {{name: edge}}
+spec:
+  powerdns: {{url: '{url}', apiKeySecretRef: {{name: powerdns, namespace: dns, key: api-key}}}}
+"
+    )
 }
 
 /// A running PowerDNS; it goes with its data.
@@ -186,8 +205,13 @@ impl PowerDns {
     }
 }
 
+/// `FINGERPOST_PDNS_SERVER` names another one, to test with another version.
+fn program() -> PathBuf {
+    std::env::var_os("FINGERPOST_PDNS_SERVER").map_or("/usr/sbin/pdns_server".into(), PathBuf::from)
+}
+
 fn run(folder: &TempDir, address: IpAddr) -> Result<Process> {
-    let mut command = Command::new("/usr/sbin/pdns_server");
+    let mut command = Command::new(program());
     command.arg(format!("--config-dir={}", folder.path().display()));
     command.args(["--daemon=no", "--guardian=no"]);
     let mut process = Process::start("pdns_server", &command).context(hint("pdns-server"))?;

@@ -22,7 +22,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// An address that leads to this server for now.
+    /// An address that leads to this server until it is moved.
     pub fn start(server: SocketAddr) -> Result<Service> {
         let listener = TcpListener::bind((own_address(), 0))?;
         let address = listener.local_addr()?;

@@ -20,6 +20,8 @@ mod chart_roles;
 mod children;
 #[path = "e2e/cluster_dnssec.rs"]
 mod cluster_dnssec;
+#[path = "e2e/cluster_health.rs"]
+mod cluster_health;
 #[path = "e2e/cluster_transfers.rs"]
 mod cluster_transfers;
 #[path = "e2e/definitions.rs"]
@@ -68,6 +70,8 @@ mod nameservers;
 mod old_definitions;
 #[path = "e2e/partitions.rs"]
 mod partitions;
+#[path = "e2e/powerdns_bodies.rs"]
+mod powerdns_bodies;
 #[path = "e2e/powerdns_faults.rs"]
 mod powerdns_faults;
 #[path = "e2e/powerdns_lua.rs"]
@@ -108,6 +112,8 @@ mod rfc2136;
 mod servers;
 #[path = "e2e/shared_names.rs"]
 mod shared_names;
+#[path = "e2e/shares.rs"]
+mod shares;
 #[path = "e2e/steering.rs"]
 mod steering;
 #[path = "e2e/steering_signed.rs"]
@@ -120,6 +126,8 @@ mod webhook;
 mod webhook_class;
 #[path = "e2e/witness.rs"]
 mod witness;
+#[path = "e2e/witness_credentials.rs"]
+mod witness_credentials;
 #[path = "e2e/world.rs"]
 mod world;
 #[path = "e2e/zone_files.rs"]

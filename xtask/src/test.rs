@@ -23,9 +23,17 @@ pub(crate) fn run() -> Result<()> {
     steps.check("pure crates", purity::BY_HAND, purity::check);
     // The end-to-end tests start the binary; this build makes it, with the features that the tests have.
     steps.command("build", cargo(&["build", "--workspace", "--all-targets"]));
-    steps.command("tests", cargo(&["test", "--workspace", "--no-fail-fast"]));
+    steps.command("tests", tests());
     steps.check("fuzzing", fuzz::BY_HAND, || fuzz::run(&[], fuzz::SHORT));
     steps.finish()
+}
+
+/// The end-to-end tests wait for others most of the time, so twice as many run at once as there are cores.
+fn tests() -> Command {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut command = cargo(&["test", "--workspace", "--no-fail-fast"]);
+    command.env("RUST_TEST_THREADS", (2 * cores).to_string());
+    command
 }
 
 fn documentation() -> Command {

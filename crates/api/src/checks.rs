@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use dns::{Name, NameError};
 
 use crate::Problem;
-use crate::pattern::Pattern;
+use crate::pattern::{self, Pattern};
 
 pub(crate) use dns::MAX_TTL;
 
@@ -47,6 +47,15 @@ impl Checks {
     pub(crate) fn fits_if_set(&mut self, pattern: &Pattern, field: &str, text: Option<&str>) {
         if let Some(text) = text {
             self.fits(pattern, field, text);
+        }
+    }
+
+    /// The text must be a country or a continent.
+    pub(crate) fn place(&mut self, field: &str, text: &str) {
+        self.fits(&pattern::GEO, field, text);
+        if pattern::GEO.fits(text) && !pattern::is_place(text) {
+            let message = "is the code of no country: use one of ISO 3166, such as `IE`, or `GB` for the United Kingdom";
+            self.refuse(field, text, message);
         }
     }
 

@@ -9,6 +9,7 @@
 #![allow(unreachable_pub, reason = "kube's KubeSchema repeats each public struct inside a function")]
 
 mod checks;
+mod country;
 mod crds;
 mod duration;
 mod health_check;

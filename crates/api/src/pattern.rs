@@ -6,6 +6,7 @@
 use kube::core::{Message, Rule};
 
 use crate::Problem;
+use crate::country::is_country;
 
 /// A form that a string must have.
 pub(crate) struct Pattern {
@@ -151,9 +152,9 @@ fn is_domain(text: &str) -> bool {
         && labels.split('.').all(is_single_hyphenated)
 }
 
-/// Whether a text is the code of a country, or of a continent with `GEO-` before it, in its form.
+/// Whether a text is the code of a country that there is, or of a continent with `GEO-` before it.
 pub fn is_place(text: &str) -> bool {
-    is_geo(text)
+    is_geo(text) && (text.starts_with("GEO-") || is_country(text))
 }
 
 fn is_geo(text: &str) -> bool {

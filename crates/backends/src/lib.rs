@@ -17,6 +17,7 @@ pub mod marks;
 pub mod powerdns;
 mod provider;
 pub mod rfc2136;
+mod steering;
 pub mod transport;
 mod unit;
 pub mod webhook;
@@ -24,3 +25,4 @@ pub mod zone_file;
 
 pub use failure::Failure;
 pub use provider::{Batch, Entry, NewZone, OpenedZone, Provider, Reading, Reply, SetChange, SetKey};
+pub use steering::{Dialect, Steers};

@@ -7,7 +7,7 @@
 //! Only the resolver is asked to recurse. Which servers a zone is delegated to is for others to say, so
 //! they are asked only where the guard lets requests go; the resolver is the administrator's own word.
 
-mod exchange;
+pub(crate) mod exchange;
 mod reading;
 
 use std::fmt;

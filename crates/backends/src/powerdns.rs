@@ -5,6 +5,7 @@
 //! write     ──► writing    look ──► PATCH, halved around what is refused ──► look again if disturbed
 //!                 ├─ request   what is sent      (pure)
 //!                 └─ reading   what stands there (pure)
+//! settle    ──► warming    what was written as LUA is asked for once
 //! steered   ──► lua        steered sets as the LUA records that are written for them (pure)
 //! ```
 //!
@@ -22,10 +23,12 @@ mod request;
 pub mod steered;
 #[cfg(test)]
 mod tests;
+mod warming;
 mod writing;
 mod zones;
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -33,14 +36,14 @@ use std::time::Instant;
 use ::api::dnsclass::{SecretText, ZoneKind};
 use dns::Name;
 use futures::future::BoxFuture;
-use planner::Abilities;
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::transport::http::HttpClient;
-use crate::{Batch, Entry, Failure, NewZone, OpenedZone, Provider, Reading, Reply, SetKey};
+use crate::{Batch, Entry, Failure, NewZone, OpenedZone, Provider, Reading, Reply, SetKey, Steers};
 use api::Api;
 use foresight::Foresight;
 use reading::{Facts, Read};
+use warming::Cold;
 use zones::Zones;
 
 pub use api::Version;
@@ -73,6 +76,8 @@ pub struct Powerdns {
     foresight: Foresight,
     /// Whether it was said that LUA records are slow as the server is set up.
     warned: AtomicBool,
+    /// Where it answers queries, as it last said.
+    places: Mutex<Vec<SocketAddr>>,
 }
 
 /// What is remembered of a zone. Nothing goes wrong without it; it saves requests.
@@ -95,6 +100,8 @@ struct Memory {
     inherited: bool,
     /// Something changed that the secondaries have not been told.
     untold: bool,
+    /// What was written and checks nothing before it is asked for.
+    cold: Vec<Cold>,
 }
 
 impl Powerdns {
@@ -108,6 +115,7 @@ impl Powerdns {
             memories: Mutex::default(),
             foresight: Foresight::default(),
             warned: AtomicBool::new(false),
+            places: Mutex::default(),
         })
     }
 
@@ -116,12 +124,12 @@ impl Powerdns {
         self.api.version().await
     }
 
-    /// What the server can do by itself of steering.
-    async fn steers(&self) -> Result<Abilities, Failure> {
+    /// What the server can do by itself of steering, as it says.
+    async fn say_steers(&self) -> Result<Steers, Failure> {
         let version = self.api.version().await?;
         let configuration = match self.api.configuration().await {
             // Whoever keeps it to himself is not relied on.
-            Err(Failure::NoZone | Failure::Unreadable | Failure::Refused(_)) => return Ok(Abilities::None),
+            Err(Failure::NoZone | Failure::Unreadable | Failure::Refused(_)) => return Ok(Steers::NOTHING),
             told => told?,
         };
         if configuration.is_slow_at_lua() && !self.warned.swap(true, Ordering::Relaxed) {
@@ -130,7 +138,8 @@ impl Powerdns {
                  times as much: set enable-lua-records=shared there"
             );
         }
-        Ok(configuration.abilities(version))
+        *self.places.lock().unwrap_or_else(PoisonError::into_inner) = configuration.places();
+        Ok(configuration.steers(version))
     }
 
     fn memory(&self, zone: &Name) -> Arc<AsyncMutex<Memory>> {
@@ -204,6 +213,7 @@ impl Powerdns {
             self.api.notify(zone).await?;
         }
         memory.untold = false;
+        self.warm(std::mem::take(&mut memory.cold));
         Ok(())
     }
 }
@@ -221,8 +231,8 @@ impl Provider for Powerdns {
         Box::pin(async { self.version().await.map(drop) })
     }
 
-    fn abilities(&self) -> Reply<'_, Abilities> {
-        Box::pin(self.steers())
+    fn steers(&self) -> Reply<'_, Steers> {
+        Box::pin(self.say_steers())
     }
 
     fn open_zone<'a>(&'a self, zone: &'a NewZone) -> Reply<'a, OpenedZone> {

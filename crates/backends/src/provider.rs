@@ -7,9 +7,8 @@ use std::collections::BTreeMap;
 
 use dns::{Name, RecordSet, Rtype};
 use futures::future::BoxFuture;
-use planner::Abilities;
 
-use crate::Failure;
+use crate::{Failure, Steers};
 
 /// What a request comes back with.
 pub type Reply<'a, T> = BoxFuture<'a, Result<T, Failure>>;
@@ -104,9 +103,9 @@ pub trait Provider: Send + Sync {
     /// Asks how it is.
     fn health(&self) -> Reply<'_, ()>;
 
-    /// How much of steering it can do by itself.
-    fn abilities(&self) -> Reply<'_, Abilities> {
-        Box::pin(async { Ok(Abilities::None) })
+    /// What it can do of steering by itself, and how it is told.
+    fn steers(&self) -> Reply<'_, Steers> {
+        Box::pin(async { Ok(Steers::NOTHING) })
     }
 
     /// Finds the zone that holds an origin: the origin itself, else the closest above it, else (where

@@ -26,12 +26,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{DNSClassSpec, Object, Spec};
-use backends::Provider;
 use backends::delivery::{self, Fence, Order, Report, Retry, Trouble};
 use backends::transport::guard::Guard;
+use backends::{Provider, Steers};
 use dns::Name;
 use planner::marks::ALLOW_MASS_DELETE;
-use planner::{Abilities, Change, Delta, Planner};
+use planner::{Change, Delta, Planner};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -75,7 +75,7 @@ pub struct Circumstances {
 enum Told {
     Reports(Vec<Report>),
     Health(reports::Health),
-    Abilities(Abilities),
+    Steers(Steers),
     LookedUp(Change),
 }
 
@@ -174,8 +174,8 @@ impl Deliveries {
                 self.circumstances.counts.check(class, health.result.is_ok());
                 changes.push(health.change(class));
             }
-            Told::Abilities(abilities) => {
-                known.steered.decide();
+            Told::Steers(Steers { abilities, dialect }) => {
+                known.steered.decide(dialect);
                 changes.push(Change::ClassAbilities(class.clone(), abilities));
             }
             Told::LookedUp(change) => changes.push(change),
@@ -246,7 +246,7 @@ impl Deliveries {
             orders: orders.clone(),
             connected,
             last_check: reports::last_check(object),
-            abilities: None,
+            steers: None,
             next_question: Instant::now(),
         };
         let attendant = attendant.start(number, self.told.0.clone());

@@ -29,4 +29,5 @@ pub mod render;
 pub mod secrets;
 pub mod source;
 pub mod state;
+pub mod transferred;
 pub mod witness;

@@ -103,7 +103,7 @@ impl Missing {
 
     pub(crate) fn not_allowed(name: &SecretName, class: &str) -> Missing {
         Missing::NotFound(format!(
-            "the Secret {name} does not let the class use it: annotate it with {ALLOW}: {class}"
+            "the Secret {name} does not let {class} use it: annotate it with {ALLOW}: {class}"
         ))
     }
 }

@@ -3,6 +3,7 @@
 //! The plan keeps only what they are made of; a manifest is built when somebody wants to see it.
 
 mod manifest;
+mod told;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -21,6 +22,8 @@ use crate::planner::{Evaluated, Ids, Planner};
 use crate::rank::Rank;
 use crate::setting::Setting;
 use crate::snapshot::Id;
+
+pub(crate) use told::ToldSet;
 
 const MAX_LABEL_VALUE: usize = 63;
 const MAX_OBJECT_NAME: usize = 253;

@@ -29,6 +29,9 @@ pub struct Delta {
     pub deliveries: Vec<(Name, Name)>,
     /// Probes that came, and those that nobody needs any more, by what they are known by.
     pub probes: Vec<(ProbeId, Option<ProbeSpec>)>,
+    /// Zones that secondaries have and whose steered answers moved with the health of a target. The number is
+    /// of milliseconds: by then everybody else who probes the target has seen the same.
+    pub answers: Vec<(Name, u64)>,
     /// Objects whose status may have moved, in the order in which they came.
     pub statuses: Vec<(ClusterId, ObjectRef)>,
 }

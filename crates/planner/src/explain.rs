@@ -1,6 +1,7 @@
 //! Why a name answers as it does: the objects behind it, those that wanted it and did not get it,
 //! and those that would make it answer if something else were there.
 
+mod listeners;
 mod placement;
 
 use std::sync::Arc;
@@ -133,7 +134,7 @@ impl Planner {
     }
 
     fn actor(&self, id: Id, entry: &Entry, claims: &[usize]) -> Actor {
-        let notes = self.notes_of(id);
+        let notes = self.notes_of(self.policy_of_gateway(id).unwrap_or(id));
         let ready = notes.iter().find(|note| note.condition == "Ready");
         let part = |text: fn(&Note) -> String| ready.map(text).unwrap_or_default();
         Actor {
@@ -165,6 +166,7 @@ impl Planner {
             Spec::ServiceRoute(spec) => self.route_way(cluster, object, spec),
             Spec::Gateway(spec) => self.gateway_way(entry, spec),
             Spec::Placement(spec) => self.placement_way(entry, spec),
+            Spec::ListenerGateway(_) => self.listeners_way(entry),
             Spec::DNSRecord(spec) => vec![self.class_text(cluster, &spec.dns_class_ref.name)],
             Spec::Record(spec) => vec![match &spec.zone_ref {
                 Some(zone) => format!("spec.zoneRef: Zone {}", zone.name),

@@ -75,9 +75,8 @@ impl Index {
     }
 }
 
-/// Records that a provider steers by are not ours, which have no set identifier.
 fn delivered(cluster: ClusterId, record: &DeliveredRecord) -> Option<Index> {
-    let name = Name::parse(&record.dns_name).ok().filter(|_| record.set_identifier.is_empty())?;
+    let name = Name::parse(&record.dns_name).ok()?;
     Some(Index::Delivered(cluster, name, record.record_type.parse().ok()?))
 }
 

@@ -82,6 +82,12 @@ pub enum Change {
     /// class signs the zone with these, it counts as content: secondaries follow the serial, and their
     /// signatures end.
     Signed(String, Name, u64),
+    /// The health of targets moved what a zone is transferred with, as [`Delta::answers`] told of it: whoever
+    /// moves serials gives the zone the next one, so that secondaries fetch it. The hash stays, since that is
+    /// of what objects and files say; a server need not agree with us on health to serve the serial.
+    ///
+    /// [`Delta::answers`]: crate::Delta::answers
+    Answers(Name),
 }
 
 /// An origin's serial and the hash of the content that carries it.

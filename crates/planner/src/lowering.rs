@@ -8,30 +8,15 @@
 //!
 //! Pure: what is alive comes in. A lowered set is never empty.
 
+mod abilities;
 mod expressing;
 #[cfg(test)]
 mod tests;
 
 use dns::{Member, Steering};
 
+pub use abilities::{Abilities, CheckInterval, Checks};
 pub(crate) use expressing::expresses;
-
-/// How much of the steering a provider can do by itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Abilities {
-    /// Nothing: it holds plain record sets.
-    #[default]
-    None,
-    /// A PowerDNS.
-    Powerdns {
-        /// Its version, by the first two numbers.
-        version: (u16, u16),
-        /// Whether it knows where clients are.
-        geoip: bool,
-        /// Whether it runs LUA records.
-        lua: bool,
-    },
-}
 
 /// The tree with what is alive, and without probes; `None` where nothing is.
 pub(crate) fn pruned(steering: &Steering, is_alive: &dyn Fn(Member) -> bool) -> Option<Steering> {

@@ -8,6 +8,7 @@ mod looked_up;
 mod placement;
 mod published;
 mod router;
+mod steering;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,7 +63,7 @@ impl Planner {
 
     /// Which children of an object could not be applied, and why. A DNSEndpoint that our own server answers for is
     /// only a copy, so that a cluster without ExternalDNS's CRD is well without it.
-    fn failed_children(&self, id: Id) -> Option<String> {
+    pub(crate) fn failed_children(&self, id: Id) -> Option<String> {
         if self.failures.is_empty() {
             return None;
         }

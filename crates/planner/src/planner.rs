@@ -8,6 +8,7 @@
 //!
 //! A plan over everything is the same code, fed with everything at once.
 
+mod answering;
 mod delegating;
 mod evaluating;
 mod finishing;
@@ -302,7 +303,7 @@ impl Planner {
             // The date is read when a hash moves, so midnight re-runs nothing.
             Change::Today(today) => self.snapshot.today = today,
             Change::Health(probe, health) => {
-                self.probing.take(probe, health);
+                self.hear_health(probe, health, work);
                 work.statuses.extend(self.probing.users(probe));
                 // What an ExternalDNS is given follows our probes.
                 work.children.extend(self.probing.users(probe));
@@ -321,6 +322,12 @@ impl Planner {
             Change::Signed(vault, origin, number) => {
                 work.zones.extend(self.zone_numbers.get(&origin));
                 self.snapshot.signed.entry(origin).or_default().insert(vault, number);
+            }
+            Change::Answers(origin) => {
+                if let Some(number) = self.zone_numbers.get(&origin) {
+                    self.zones[*number as usize].answers_moved = true;
+                    work.zones.insert(*number);
+                }
             }
         }
     }

@@ -11,7 +11,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dns::{Geo, Name, NameError, Rdata, Rtype, Steering};
@@ -27,6 +27,9 @@ const COUNTRY: &str = "aws/geolocation-country-code";
 const CONTINENT: &str = "aws/geolocation-continent-code";
 /// The greatest weight that Route 53 takes.
 const MOST_WEIGHT: u32 = 255;
+
+/// What the first label of a tree's own name starts with.
+const TOP: &str = "lb-";
 
 /// One record set of a tree.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +48,10 @@ pub(crate) struct TreeSet {
 pub(crate) struct SteeredSet<'a> {
     pub(crate) data: &'a [Rdata],
     pub(crate) rtype: Rtype,
+    /// What is up.
     pub(crate) steering: &'a Steering,
+    /// The same with what is down.
+    pub(crate) whole: &'a Steering,
 }
 
 /// Clusters with their weights.
@@ -56,9 +62,11 @@ type Shares = BTreeMap<Arc<str>, u32>;
 struct Layout {
     /// The clusters of each place; without a place, those for everybody.
     places: BTreeMap<Option<Geo>, Shares>,
-    /// The place for everybody else.
-    default: Option<Geo>,
+    /// The place for everybody else, once a set has said which: the first decides, as all types share it.
+    default: Option<Option<Geo>>,
     clusters: BTreeMap<Arc<str>, BTreeMap<Rtype, Vec<Rdata>>>,
+    /// Which types the clusters have data of, up or not.
+    types: BTreeSet<(Arc<str>, Rtype)>,
 }
 
 /// The tree of a host; `None` where its steering has no such form, or a name would be too long.
@@ -66,22 +74,30 @@ struct Layout {
 pub(crate) fn record_tree(host: &Name, owner: &str, sets: &[SteeredSet<'_>]) -> Option<Vec<TreeSet>> {
     let mut layout = Layout::default();
     sets.iter().try_for_each(|set| layout.add(set))?;
+    layout.stand_in();
     layout.lay_out(host, owner).ok()
+}
+
+/// The hosts whose tree a name may lie in.
+pub(crate) fn hosts_of(name: &Name) -> Vec<Name> {
+    let is_top = |name: &Name| name.labels().next().is_some_and(|label| label.starts_with(TOP.as_bytes()));
+    let bases = name.suffixes().take(2).filter(is_top).filter_map(|top| top.parent());
+    bases.flat_map(|base| base.child(b"*").ok().into_iter().chain([base])).collect()
 }
 
 impl Layout {
     fn add(&mut self, set: &SteeredSet<'_>) -> Option<()> {
+        self.types.extend(clusters_of(set.whole).into_iter().map(|cluster| (cluster, set.rtype)));
         match set.steering {
             Steering::Geo { choices, default } => {
                 for (geo, choice) in choices {
                     self.add_place(Some(*geo), choice, set)?;
                 }
-                let same = choices.iter().find(|(_, choice)| *choice == **default);
-                self.default = same.map(|(geo, _)| *geo);
-                if same.is_none() {
-                    self.add_place(None, default, set)?;
+                let same = choices.iter().find(|(_, choice)| *choice == **default).map(|(geo, _)| *geo);
+                match *self.default.get_or_insert(same) {
+                    None => self.add_place(None, default, set),
+                    Some(_) => Some(()),
                 }
-                Some(())
             }
             weighted => self.add_place(None, weighted, set),
         }
@@ -100,10 +116,36 @@ impl Layout {
         Some(())
     }
 
+    /// Who is sent to a cluster that is up by one family and down by the other gets an answer in both: in
+    /// the one that is down that of the clusters beside it.
+    fn stand_in(&mut self) {
+        let is_down = |(cluster, rtype): &&(Arc<str>, Rtype)| {
+            self.clusters.get(cluster).is_some_and(|data| !data.contains_key(rtype))
+        };
+        let down = self.types.iter().filter(is_down);
+        let found = down.map(|(cluster, rtype)| (cluster.clone(), *rtype, self.beside(cluster, *rtype)));
+        let found: Vec<_> = found.filter(|(_, _, data)| !data.is_empty()).collect();
+        for (cluster, rtype, data) in found {
+            self.clusters.entry(cluster).or_default().insert(rtype, data);
+        }
+    }
+
+    /// The data of the clusters in a cluster's places; where they have none, of all.
+    fn beside(&self, cluster: &Arc<str>, rtype: Rtype) -> Vec<Rdata> {
+        let shares = self.places.values().filter(|shares| shares.contains_key(cluster));
+        let near = self.data_of(shares.flat_map(Shares::keys), rtype);
+        if near.is_empty() { self.data_of(self.clusters.keys(), rtype) } else { near }
+    }
+
+    fn data_of<'a>(&self, clusters: impl Iterator<Item = &'a Arc<str>>, rtype: Rtype) -> Vec<Rdata> {
+        let data = clusters.filter_map(|cluster| self.clusters.get(cluster)?.get(&rtype)).flatten();
+        data.cloned().collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
     fn lay_out(&self, host: &Name, owner: &str) -> Result<Vec<TreeSet>, NameError> {
         // A wildcard stands only at the first name.
         let base = host.parent().filter(|_| host.is_wildcard()).unwrap_or_else(|| host.clone());
-        let top = base.child(format!("lb-{}", stable_hash(owner)).as_bytes())?;
+        let top = base.child(format!("{TOP}{}", stable_hash(owner)).as_bytes())?;
         let mut sets = vec![alias(host, &top, ALIAS_TTL)];
         for place in self.places.keys() {
             if let Some(geo) = place {
@@ -111,7 +153,7 @@ impl Layout {
             }
         }
         let everywhere = (COUNTRY, "*".to_owned());
-        sets.push(by_place(&top, "default", self.default, everywhere)?);
+        sets.push(by_place(&top, "default", self.default.flatten(), everywhere)?);
         for (place, shares) in &self.places {
             sets.extend(weighted(&place_name(&top, *place)?, &top, shares)?);
         }
@@ -119,6 +161,19 @@ impl Layout {
             sets.extend(targets(&cluster_name(&top, cluster)?, data));
         }
         Ok(sets)
+    }
+}
+
+/// The clusters of a tree.
+fn clusters_of(steering: &Steering) -> Vec<Arc<str>> {
+    match steering {
+        Steering::Named(cluster, _) => vec![cluster.clone()],
+        Steering::Weighted { choices, .. } => choices.iter().flat_map(|(_, one)| clusters_of(one)).collect(),
+        Steering::Geo { choices, default } => {
+            choices.iter().map(|(_, one)| one).chain([&**default]).flat_map(clusters_of).collect()
+        }
+        // These have no record tree.
+        Steering::All(_) | Steering::Failover(_) | Steering::Closest(_) => Vec::new(),
     }
 }
 

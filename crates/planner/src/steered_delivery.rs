@@ -96,23 +96,19 @@ impl Planner {
         let probes = |probe| self.probing.spec(probe);
         // Owners add up to plain records only, so one who shares gives those that it would answer with.
         let is_shared = owner.is_some_and(|id| self.terms(id).0);
-        let abilities = if is_shared { &Abilities::None } else { self.abilities_for(class, set.rtype) };
+        let abilities = if is_shared { &Abilities::NONE } else { self.abilities_for(class, set.rtype) };
         if expresses(&steering, &probes, abilities) {
             return (set, Manner::Native);
         }
         let (tree, _) = Alive::of(self, &set.data, &steering, &self.usable_of(owner)).pruned(&steering);
         let Some(tree) = tree else { return (set, Manner::Membership) };
-        let is_expressed = expresses(&tree, &probes, abilities) && is_a_choice(&tree);
-        let positions = match is_expressed {
-            true => tree.members().iter().map(|member| member.data).collect(),
-            false => membership(&tree, set.rtype),
-        };
-        let data: Vec<Rdata> =
-            positions.iter().filter_map(|at| set.data.get(usize::from(*at)).cloned()).collect();
-        match is_expressed {
-            true => (restricted(set, &tree, &positions), Manner::Among),
-            false => (RecordSet::new(set.name, set.rtype, set.ttl, data), Manner::Membership),
+        let can_choose = expresses(&tree, &probes, abilities);
+        if can_choose && is_a_choice(&tree) {
+            return (restricted(set, &tree), Manner::Among);
         }
+        // Where only one choice is up, there is nothing to choose that the class could not.
+        let is_left = can_choose && is_a_choice(&steering) && !is_ordered(&steering);
+        (members(set, &tree), if is_left { Manner::Among } else { Manner::Membership })
     }
 
     /// The part of a set's steering that is up, for those who steer through record sets.
@@ -153,12 +149,7 @@ impl Planner {
     fn abilities_for(&self, class: &str, rtype: Rtype) -> &Abilities {
         let told = self.delivering.abilities.get(class);
         let told = told.filter(|_| matches!(rtype, Rtype::A | Rtype::AAAA));
-        told.unwrap_or(&Abilities::None)
-    }
-
-    /// How much of steering a class said that it can do by itself.
-    pub fn class_abilities(&self, class: &str) -> &Abilities {
-        self.abilities_for(class, Rtype::A)
+        told.unwrap_or(&Abilities::NONE)
     }
 
     /// The objects with steered claims of a class.
@@ -227,9 +218,24 @@ fn is_a_choice(tree: &Steering) -> bool {
     }
 }
 
+/// Whether the order of groups decides, and not who asks.
+fn is_ordered(tree: &Steering) -> bool {
+    match tree {
+        Steering::Named(_, choice) => is_ordered(choice),
+        tree => matches!(tree, Steering::Failover(_)),
+    }
+}
+
+/// What stands for a tree where nobody steers.
+fn members(set: RecordSet, tree: &Steering) -> RecordSet {
+    let positions = membership(tree, set.rtype);
+    let data = positions.iter().filter_map(|at| set.data.get(usize::from(*at)).cloned()).collect();
+    RecordSet::new(set.name, set.rtype, set.ttl, data)
+}
+
 /// The set with the tree's own data and nothing else.
-fn restricted(set: RecordSet, tree: &Steering, positions: &[u16]) -> RecordSet {
-    let mut kept: Vec<u16> = positions.to_vec();
+fn restricted(set: RecordSet, tree: &Steering) -> RecordSet {
+    let mut kept: Vec<u16> = tree.members().iter().map(|member| member.data).collect();
     kept.sort_unstable();
     kept.dedup();
     let data = kept.iter().filter_map(|at| set.data.get(usize::from(*at)).cloned()).collect();

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use crate::input::SavedSerial;
 use crate::place::Scope;
 use crate::resolve::{Set, Sets, add};
-use crate::serial::serial;
+use crate::serial::{Content, serial};
 use crate::setting::Numbering;
 use crate::snapshot::Id;
 use crate::zone_table::{Authority, Candidate, KnownSerial};
@@ -83,6 +83,8 @@ pub(crate) struct ZoneState {
     pub(crate) soa: Option<RecordSet>,
     /// What tells its signatures apart; 0 where it has none.
     pub(crate) signed: u64,
+    /// Whether steered names have other answers than when its serial came, as whoever transfers it tells.
+    pub(crate) answers_moved: bool,
     /// Whether its serial stands for its content, when it was last numbered.
     pub(crate) settled: bool,
     sum: u64,
@@ -101,6 +103,7 @@ impl ZoneState {
             serial: 0,
             soa: None,
             signed: 0,
+            answers_moved: false,
             settled: true,
             sum: 0,
             entries: 0,
@@ -256,7 +259,10 @@ impl ZoneState {
         };
         let hash = self.hash();
         let last = saved.get(&self.origin).copied();
-        let serial = serial(last, authority.known_serial, hash, today, numbering);
+        let content = Content { hash, answers_moved: self.answers_moved };
+        let serial = serial(last, authority.known_serial, content, today, numbering);
+        // Who follows keeps it in mind for when it leads, unless the leader was faster.
+        self.answers_moved &= numbering == Numbering::Followed && serial == self.serial;
         if numbering != Numbering::Followed {
             saved.insert(self.origin.clone(), SavedSerial { serial, hash });
         }

@@ -21,6 +21,8 @@
 
 #[path = "plan/case.rs"]
 mod case;
+#[path = "plan/documents.rs"]
+mod documents;
 #[path = "plan/feed.rs"]
 mod feed;
 #[path = "plan/print.rs"]
@@ -71,6 +73,11 @@ fn every_manifest_of_document_001_is_in_a_case() {
 #[test]
 fn every_manifest_of_document_002_is_in_a_case() {
     assert_eq!(case::unused("admission/accept/document-002"), Vec::<String>::new());
+}
+
+#[test]
+fn every_part_of_documents_001_and_004_has_its_case() {
+    assert_eq!(documents::without_a_case(), Vec::<String>::new());
 }
 
 #[test]

@@ -1,4 +1,6 @@
-//! How long a client waits at a moderate load: 1,000 queries a second, ours and Knot in turns.
+//! How long a client waits at a moderate load: 1,000 queries a second to ours and as many to Knot.
+//!
+//! They are asked by turns, query by query, so that a pause of the machine meets both alike.
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
@@ -11,50 +13,56 @@ use crate::running::Running;
 use crate::statistics::{Estimate, quantile};
 use crate::table::interval;
 
-/// Between two queries.
+/// Between two queries to one server.
 const APART: Duration = Duration::from_millis(1);
-/// How many queries a server gets in its turn.
-const TURN: usize = 250;
-/// How many turns each gets.
-const TURNS: usize = 40;
+/// How many queries each server gets in a stretch.
+const STRETCH: usize = 500;
+/// How many stretches there are.
+const STRETCHES: usize = 60;
 
-/// Waiting times of one server, in microseconds: each turn sorted.
+/// Waiting times of one server, in microseconds.
 struct Waits {
     name: &'static str,
-    turns: Vec<Vec<f64>>,
+    stretches: Vec<Vec<f64>>,
 }
 
-/// Measures the servers in turns, and says what was seen.
+/// Measures both servers, and says what was seen.
 pub(crate) fn measure(ours: &Running, other: &Running) -> Result<String> {
     let questions = Row::Static.questions();
-    let mut waits = [ours, other].map(|server| Waits { name: server.name, turns: Vec::new() });
-    let progress = Progress::new("latency", TURNS);
-    for round in 0..TURNS {
-        progress.at(round);
-        for (server, waits) in [ours, other].into_iter().zip(&mut waits) {
-            let start = round * TURN % (questions.len() - TURN);
-            waits.turns.push(turn(server, &questions[start..start + TURN])?);
-        }
+    let mut waits = [ours, other].map(|server| Waits { name: server.name, stretches: Vec::new() });
+    let progress = Progress::new("latency", STRETCHES);
+    for number in 0..STRETCHES {
+        progress.at(number);
+        let start = number * STRETCH % (questions.len() - STRETCH);
+        let seen = stretch([ours, other], &questions[start..start + STRETCH])?;
+        seen.into_iter().zip(&mut waits).for_each(|(seen, waits)| waits.stretches.push(seen));
     }
     Ok(report(&waits))
 }
 
-/// One server's turn.
-fn turn(server: &Running, questions: &[Question]) -> Result<Vec<f64>> {
+/// Asks both servers the same.
+fn stretch(servers: [&Running; 2], questions: &[Question]) -> Result<[Vec<f64>; 2]> {
+    let sockets = [connected(servers[0])?, connected(servers[1])?];
+    let mut waits = [Vec::with_capacity(questions.len()), Vec::with_capacity(questions.len())];
+    let start = Instant::now();
+    for (number, question) in (0u32..).step_by(2).zip(questions) {
+        for (server, number) in [0, 1].into_iter().zip(number..) {
+            // Spinning, not sleeping: the client must not add the time that it takes to wake up itself.
+            while start.elapsed() < APART / 2 * number {
+                std::hint::spin_loop();
+            }
+            let wait = wait(&sockets[server], question).with_context(|| servers[server].name)?;
+            waits[server].push(wait);
+        }
+    }
+    Ok(waits)
+}
+
+fn connected(server: &Running) -> Result<UdpSocket> {
     let socket = UdpSocket::bind("127.0.0.1:0")?;
     socket.connect(server.address)?;
     socket.set_nonblocking(true)?;
-    let start = Instant::now();
-    let mut waits = Vec::with_capacity(questions.len());
-    for (number, question) in (0u32..).zip(questions) {
-        // Spinning, not sleeping: the client must not add the time that it takes to wake up itself.
-        while start.elapsed() < APART * number {
-            std::hint::spin_loop();
-        }
-        waits.push(wait(&socket, question).with_context(|| server.name)?);
-    }
-    waits.sort_by(f64::total_cmp);
-    Ok(waits)
+    Ok(socket)
 }
 
 /// Asks and spins until the answer is there; the microseconds that took.
@@ -75,18 +83,21 @@ fn report(waits: &[Waits; 2]) -> String {
         ours.name, other.name, other.name
     );
     for (title, share) in [("median", 0.5), ("99th percentile", 0.99)] {
-        let ratios = ours.turns.iter().zip(&other.turns);
-        let ratios = ratios.map(|(one, other)| quantile(one, share) / quantile(other, share)).collect();
-        let ratio = Estimate::of(ratios).map_or("–".to_owned(), interval);
-        text += &format!("| {title} | {:.1} | {:.1} | {ratio} |\n", ours.at(share), other.at(share));
+        let ratio = |chosen: &[usize]| ours.at(share, chosen) / other.at(share, chosen);
+        let all: Vec<usize> = (0..STRETCHES).collect();
+        let (one, two) = (ours.at(share, &all), other.at(share, &all));
+        text += &format!(
+            "| {title} | {one:.1} | {two:.1} | {} |\n",
+            interval(Estimate::resampled(STRETCHES, ratio))
+        );
     }
     text
 }
 
 impl Waits {
-    /// A quantile over all turns.
-    fn at(&self, share: f64) -> f64 {
-        let mut all = self.turns.concat();
+    /// A quantile over these stretches.
+    fn at(&self, share: f64, chosen: &[usize]) -> f64 {
+        let mut all: Vec<f64> = chosen.iter().flat_map(|&stretch| self.stretches[stretch].clone()).collect();
         all.sort_by(f64::total_cmp);
         quantile(&all, share)
     }

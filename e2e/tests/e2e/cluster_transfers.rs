@@ -22,16 +22,16 @@ use crate::world::{World, kubizone};
 /// What is missing is looked for every 15 seconds, and a secondary tries again when it likes to.
 const LONG: Duration = Duration::from_secs(180);
 /// A NOTIFY may go to loopback.
-const FLAGS: [&str; 1] = ["--allow-target=127.0.0.0/8"];
+pub(crate) const FLAGS: [&str; 1] = ["--allow-target=127.0.0.0/8"];
 
-fn secret() -> String {
+pub(crate) fn secret() -> String {
     let metadata = json!({"name": "transfer", "namespace": OPERATOR_NAMESPACE});
     json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"secret": TRANSFER_SECRET}})
         .to_string()
 }
 
 /// A class whose zones these secondaries may have, signed or not.
-fn edge(secondaries: &[SecondaryPlace], dnssec: Option<Value>) -> String {
+pub(crate) fn edge(secondaries: &[SecondaryPlace], dnssec: Option<Value>) -> String {
     let notify: Vec<String> = secondaries.iter().map(|place| place.dns().to_string()).collect();
     let key = json!({"name": "transfer", "algorithm": "hmac-sha256", "secretRef": {"name": "transfer", "key": "secret"}});
     let mut embedded = json!({"transfer": {"to": ["127.0.0.0/8"], "notify": notify, "tsig": [key]}});
@@ -58,7 +58,7 @@ fn apply(world: &World<Alone>, objects: &[String]) -> Result<()> {
     world.apply(&objects.join("\n---\n"))
 }
 
-fn grant(world: &World<Alone>, values: &str) -> Result<()> {
+pub(crate) fn grant(world: &World<Alone>, values: &str) -> Result<()> {
     world.api().apply_text(&chart::roles_with(OPERATOR_NAMESPACE, values)?)
 }
 

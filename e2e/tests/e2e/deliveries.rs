@@ -3,29 +3,16 @@
 use std::net::SocketAddr;
 
 use anyhow::{Context, Result, ensure};
-use e2e::{Between, Folder, Misdeed, Options, PowerDns, RUBBISH, Up, dig, wait_for};
+use e2e::{Between, Folder, Misdeed, Options, PowerDns, RUBBISH, Up, dig, powerdns_class, wait_for};
 use serde_json::Value;
 
 /// Short pauses, so that what recovers does so within a test.
 const QUICK: [&str; 4] =
     ["--retry-base-delay=200ms", "--retry-max-delay=1s", "--retry-max-attempts=2", "--drift-interval=1s"];
 
+/// Who hangs is not waited for long.
 fn class(url: &str) -> String {
-    format!(
-        "
-apiVersion: v1
-kind: Secret
-metadata: {{name: powerdns, namespace: dns}}
-stringData: {{api-key: test-key}}
----
-apiVersion: dns.homelab.mortenolsen.pro/v1alpha1
-kind: DNSClass
-metadata: {{name: edge}}
-spec:
-  timeoutSeconds: 2
-  powerdns: {{url: '{url}', apiKeySecretRef: {{name: powerdns, namespace: dns, key: api-key}}}}
-"
-    )
+    powerdns_class(url).replace("\nspec:\n", "\nspec:\n  timeoutSeconds: 2\n")
 }
 
 fn record(name: &str, address: &str) -> String {

@@ -1,7 +1,7 @@
 //! `fingerpost import` on a real PowerDNS: what is there becomes manifests that plan to no change.
 
 use anyhow::{Result, ensure};
-use e2e::{Between, Folder, Options, PowerDns, Up, dig, run, wait_for};
+use e2e::{Between, Folder, Options, PowerDns, Up, dig, powerdns_class, run, wait_for};
 use serde_json::{Value, json};
 
 const RECORDS: [(&str, &str, &[&str]); 7] = [
@@ -26,12 +26,7 @@ impl Scene {
         powerdns.make_zone("example.com")?;
         let between = Between::start(powerdns.url().trim_start_matches("http://").parse()?)?;
         let folder = Folder::new()?;
-        let class = json!({"apiVersion": "dns.homelab.mortenolsen.pro/v1alpha1", "kind": "DNSClass",
-            "metadata": {"name": "edge"}, "spec": {"powerdns": {"url": between.url(),
-            "apiKeySecretRef": {"name": "powerdns", "namespace": "dns", "key": "api-key"}}}});
-        let secret = json!({"apiVersion": "v1", "kind": "Secret", "stringData": {"api-key": "test-key"},
-            "metadata": {"name": "powerdns", "namespace": "dns"}});
-        folder.write("class.yaml", &format!("{class}\n---\n{secret}\n"))?;
+        folder.write("class.yaml", &powerdns_class(&between.url()))?;
         let scene = Scene { powerdns, between, folder };
         for (name, kind, values) in RECORDS {
             scene.put(name, kind, values)?;

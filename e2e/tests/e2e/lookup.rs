@@ -9,25 +9,8 @@ use anyhow::{Context, Result};
 use backends::lookup::{Delegation, Lookup, Resolver, Server};
 use backends::transport::guard::Guard;
 use dns::{Name, Rdata, RecordSet, Rtype};
-use e2e::{Folder, Options, PowerDns, Up, UpdateProgram, UpdateServer, block_on, wait_for};
+use e2e::{Folder, Options, PowerDns, Up, UpdateProgram, UpdateServer, block_on, powerdns_class, wait_for};
 use serde_json::{Value, json};
-
-fn class(url: &str) -> String {
-    format!(
-        "
-apiVersion: v1
-kind: Secret
-metadata: {{name: powerdns, namespace: dns}}
-stringData: {{api-key: test-key}}
----
-apiVersion: dns.homelab.mortenolsen.pro/v1alpha1
-kind: DNSClass
-metadata: {{name: edge}}
-spec:
-  powerdns: {{url: '{url}', apiKeySecretRef: {{name: powerdns, namespace: dns, key: api-key}}}}
-"
-    )
-}
 
 fn record(name: &str, domain: &str, address: &str) -> String {
     format!(
@@ -97,7 +80,7 @@ fn what_the_world_sees_of_a_record_is_told() -> Result<()> {
     let powerdns = powerdns()?;
     let parent = parent(powerdns.dns().ip())?;
     let folder = Folder::new()?;
-    folder.write("class.yaml", &class(&powerdns.url()))?;
+    folder.write("class.yaml", &powerdns_class(&powerdns.url()))?;
     folder.write("records.yaml", &records("192.0.2.1"))?;
     let resolver = format!("--lookup-resolver={}", parent.dns().ip());
     let up = Up::start(Options::folder(folder.path()).flags(&[&resolver]))?;
@@ -122,7 +105,7 @@ fn what_the_world_sees_of_a_record_is_told() -> Result<()> {
 fn without_a_resolver_nothing_is_looked_up() -> Result<()> {
     let powerdns = powerdns()?;
     let folder = Folder::new()?;
-    folder.write("class.yaml", &class(&powerdns.url()))?;
+    folder.write("class.yaml", &powerdns_class(&powerdns.url()))?;
     folder.write("records.yaml", &record("seen", "example.com", "192.0.2.1"))?;
     let up = Up::start(Options::folder(folder.path()))?;
     wait_for("the record to be read back", || {

@@ -8,7 +8,7 @@ use std::thread;
 use backends::powerdns::Version;
 use backends::powerdns::lua::{self, Expression, Options, Place, PortUp, Selector, UrlUp, Weighted};
 use dns::{Rdata, RecordSet, Rtype};
-use e2e::{PowerDns, Store, block_on, call, dig, eventually, own_address};
+use e2e::{PowerDns, Store, ask_many, block_on, call, dig, eventually, own_address, question};
 
 use crate::powerdns_world::{content, creations, name, open, write};
 
@@ -152,28 +152,44 @@ fn body(data: &Rdata) -> String {
     strings.join(" ")
 }
 
-/// Texts made of what could end a string, from a fixed seed.
-fn odd_texts(count: usize) -> Vec<String> {
-    let pieces = [
-        "'",
-        "\"",
-        "\\",
-        "\\039",
-        "]]",
-        "--",
-        "\n",
-        "\r",
-        "\u{0}",
-        "..",
-        "os.exit()",
-        "ü",
-        "%27",
-        "a",
-        " ",
-        "{",
-        "}",
-        "(",
-    ];
+/// What could end a string, or mean something to somebody on the way.
+const PIECES: [&str; 32] = [
+    "'",
+    "\"",
+    "\\",
+    "\\039",
+    "\\x27",
+    "]]",
+    "]==]",
+    "[[",
+    "--",
+    "--[[",
+    "\n",
+    "\r",
+    "\t",
+    "\u{0}",
+    "\u{1b}[31m",
+    "\u{7f}",
+    "..",
+    "os.exit()",
+    "ü",
+    "\u{ff}\u{80}",
+    "\u{fffd}",
+    "\u{2028}",
+    "\u{202e}",
+    "%27",
+    "%s%n",
+    "${x}",
+    "`x`",
+    "a",
+    " ",
+    "{",
+    "}",
+    "(",
+];
+
+/// Texts of up to so many pieces, from a fixed seed.
+fn odd_texts(count: usize, most: usize) -> Vec<String> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut draw = |below: usize| {
         state ^= state << 13;
@@ -181,12 +197,12 @@ fn odd_texts(count: usize) -> Vec<String> {
         state ^= state << 17;
         (state % below as u64) as usize
     };
-    (0..count).map(|_| (0..draw(40)).map(|_| pieces[draw(pieces.len())]).collect()).collect()
+    (0..count).map(|_| (0..draw(most)).map(|_| PIECES[draw(PIECES.len())]).collect()).collect()
 }
 
 #[test]
 fn ten_thousand_odd_texts_reach_lua_letter_by_letter() {
-    let texts = odd_texts(10_000);
+    let texts = odd_texts(10_000, 40);
     let bodies = texts.iter().map(|text| {
         let options = Options { contains: Some(text.clone()), ..Options::default() };
         body(
@@ -210,4 +226,88 @@ fn ten_thousand_odd_texts_reach_lua_letter_by_letter() {
     let wanted =
         texts.iter().map(|text| text.bytes().map(|octet| format!("{octet:02x}")).collect::<String>());
     assert!(shown.lines().map(str::to_owned).eq(wanted), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A record whose body tells a text of ours instead of checking with it. Everything behind the first string
+/// is ours, letter by letter.
+const TELLING: &str = "; local function ifurlup(u,g,o) local t=o.stringmatch \
+    if o.useragent and (u~='http://'..t or o.useragent~=t) then return 'differs' end \
+    t=t:gsub('.',function(c) return string.format('%02x',c:byte()) end) local r={} \
+    for i=0,#t,200 do r[#r+1]=i..':'..t:sub(i+1,i+200) end return r end return ";
+
+/// Such a record for a text, which is in every place that takes one, or only where it may be long.
+fn telling(text: &str, is_everywhere: bool) -> Rdata {
+    let check = UrlUp {
+        url: if is_everywhere { format!("http://{text}") } else { "http://a/".to_owned() },
+        groups: vec![addresses(&["192.0.2.1"])],
+        options: Options {
+            contains: Some(text.to_owned()),
+            user_agent: is_everywhere.then(|| text.to_owned()),
+            ..Options::default()
+        },
+    };
+    let ours = lua::record(Rtype::TXT, &Expression::UrlUp(check), OLD).unwrap();
+    let (rtype, strings) = ours.wire().split_at(2);
+    let (one, other) = TELLING.split_at(TELLING.find("t=t:gsub").unwrap());
+    let string = |text: &str| [&[text.len() as u8], text.as_bytes()].concat();
+    Rdata::from_wire(LUA, &[rtype, &string(one), &string(other), strings].concat()).unwrap()
+}
+
+/// A text as such a body tells it.
+fn told(text: &str) -> Vec<String> {
+    let digits: String = text.bytes().map(|octet| format!("{octet:02x}")).collect();
+    let piece = |at: usize| format!("{at}:{}", &digits[at..digits.len().min(at + 200)]);
+    let mut pieces: Vec<String> = (0..=digits.len()).step_by(200).map(piece).collect();
+    pieces.sort();
+    pieces
+}
+
+/// That much telling takes more instructions than a body of ours may have.
+const TELLING_SERVER: &str = "enable-lua-records=shared\nlua-records-exec-limit=0";
+
+#[test]
+fn ten_thousand_hostile_texts_are_read_back_and_run_as_they_are() {
+    // Of some 80 octets: what PowerDNS tells of them fits into a packet.
+    let texts = odd_texts(10_000, 24);
+    for (store, texts) in Store::ALL.into_iter().zip(texts.chunks(5_000)) {
+        let server = PowerDns::with(store, TELLING_SERVER).unwrap();
+        let provider = server.provider().unwrap();
+        open(&provider, "lua.test.").unwrap();
+        let named = |at: usize| name(&format!("t{at:04}.lua.test."));
+        let sets = texts
+            .iter()
+            .enumerate()
+            .map(|(at, text)| RecordSet::new(named(at), LUA, 30, vec![telling(text, true)]));
+        let sets: Vec<RecordSet> = sets.collect();
+        write(&provider, &creations("lua.test.", &sets));
+        assert_eq!(content(&provider, "lua.test."), sets, "{store:?}");
+        let questions: Vec<_> =
+            (0..texts.len()).map(|at| question(&format!("t{at:04}.lua.test"), 16, None)).collect();
+        for (text, reply) in texts.iter().zip(ask_many(server.dns(), &questions).unwrap()) {
+            let wanted: Vec<String> = told(text).iter().map(|piece| format!("TXT {piece}")).collect();
+            assert_eq!(reply.records, wanted, "{store:?}: {text:?}");
+        }
+    }
+}
+
+#[test]
+fn a_long_hostile_text_is_run_as_it_is() {
+    let server = PowerDns::with(Store::Lmdb, TELLING_SERVER).unwrap();
+    let provider = server.provider().unwrap();
+    open(&provider, "lua.test.").unwrap();
+    // As much of each as is written: what PowerDNS would not run to its end is not.
+    let texts = ["'".repeat(700), "a'".repeat(140), "a%ü\n".repeat(70), "it's \"up\" ".repeat(40)];
+    let sets: Vec<RecordSet> = (0..)
+        .zip(&texts)
+        .map(|(at, text)| {
+            RecordSet::new(name(&format!("t{at}.lua.test.")), LUA, 30, vec![telling(text, false)])
+        })
+        .collect();
+    write(&provider, &creations("lua.test.", &sets));
+    assert_eq!(content(&provider, "lua.test."), sets);
+    for (at, text) in texts.iter().enumerate() {
+        let answer = dig(server.dns(), &format!("t{at}.lua.test TXT +tcp")).unwrap();
+        let wanted: Vec<String> = told(text).iter().map(|piece| format!("\"{piece}\"")).collect();
+        assert_eq!(answer.data("TXT"), wanted, "{answer:?}");
+    }
 }

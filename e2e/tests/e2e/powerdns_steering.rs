@@ -2,25 +2,30 @@
 //! they lead to dies and comes back.
 
 #[path = "powerdns_steering/geo_database.rs"]
-mod geo_database;
+pub(crate) mod geo_database;
 #[path = "powerdns_steering/target.rs"]
-mod target;
+pub(crate) mod target;
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::net::IpAddr;
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Result, ensure};
 use backends::powerdns::steered::{STEERED, lowered};
 use backends::powerdns::{Powerdns, Version};
-use backends::{Entry, Provider};
+use backends::{Dialect, Entry, Provider, SetKey, Steers};
 use dns::{Geo, Location, Member, ProbeId, Rdata, RecordSet, Rtype, Steering};
-use e2e::{Folder, Options, PowerDns, Store, Up, ask, block_on, dig, own_address, wait_for};
-use planner::{Abilities, ProbeQuestion, ProbeSpec, ProbeTarget};
+use e2e::{
+    Backend, Folder, Options, PowerDns, Store, Up, ask_many, block_on, dig, own_address, powerdns_class,
+    wait_for,
+};
+use planner::{Abilities, CheckInterval, Checks, ProbeQuestion, ProbeSpec, ProbeTarget};
 use target::Target;
 use tempfile::TempDir;
 
 use crate::powerdns_world::{content, creations, name, open, write};
+use crate::shares::{assert_shares, from_networks};
 
 const OLD: Version = Version { major: 4, minor: 7 };
 const HOST: &str = "app.steered.test";
@@ -33,25 +38,32 @@ struct World {
     _database: TempDir,
 }
 
+/// A PowerDNS that runs LUA records and knows where clients are, and each of these addresses in the place
+/// with its number; with the folder of its database.
+pub(crate) fn server(store: Store, homes: &[(Ipv4Addr, usize)]) -> (PowerDns, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display();
+    fs::write(folder.path().join("geo.mmdb"), geo_database::file(homes)).unwrap();
+    fs::write(folder.path().join("zones.yaml"), "domains: []\n").unwrap();
+    let lines = format!(
+        "launch+=geoip\ngeoip-database-files=mmdb:{path}/geo.mmdb\ngeoip-zones-file={path}/zones.yaml\n\
+         edns-subnet-processing=yes\nenable-lua-records=shared\nlua-health-checks-interval=1"
+    );
+    (PowerDns::with(store, &lines).unwrap(), folder)
+}
+
 impl World {
     fn start(store: Store) -> World {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().display();
-        fs::write(folder.path().join("geo.mmdb"), geo_database::file()).unwrap();
-        fs::write(folder.path().join("zones.yaml"), "domains: []\n").unwrap();
-        let lines = format!(
-            "launch+=geoip\ngeoip-database-files=mmdb:{path}/geo.mmdb\ngeoip-zones-file={path}/zones.yaml\n\
-             edns-subnet-processing=yes\nenable-lua-records=shared\nlua-health-checks-interval=1"
-        );
-        let server = PowerDns::with(store, &lines).unwrap();
+        let (server, database) = server(store, &[]);
         let provider = server.provider().unwrap();
         open(&provider, "steered.test.").unwrap();
-        World { server, provider, _database: folder }
+        World { server, provider, _database: database }
     }
 
     /// Writes steered sets of addresses at the names `s0`, `s1` and so on, and reads them back.
     fn put(&self, sets: &[(Vec<IpAddr>, Steering)], probe: &ProbeSpec) {
-        let sets: Vec<RecordSet> = sets.iter().enumerate().map(|(at, set)| lua(at, set, probe)).collect();
+        let mut sets: Vec<RecordSet> = sets.iter().enumerate().map(|(at, set)| lua(at, set, probe)).collect();
+        sets.sort_by_key(SetKey::of);
         write(&self.provider, &creations("steered.test.", &sets));
         assert_eq!(content(&self.provider, "steered.test."), sets);
     }
@@ -111,12 +123,23 @@ fn far() -> Vec<IpAddr> {
     ["16.0.0.1", "17.0.0.1", "18.0.0.1"].map(|text| text.parse().unwrap()).to_vec()
 }
 
+/// What the world's PowerDNS says of itself.
+fn able() -> Steers {
+    let checks = Checks {
+        orders_connections: false,
+        is_told_codes: false,
+        is_told_failures: false,
+        interval: CheckInterval::Fixed(1_000),
+    };
+    let abilities = Abilities { chooses: true, knows_places: true, checks };
+    Steers { abilities, dialect: Dialect::Lua(OLD) }
+}
+
 #[test]
 fn clients_get_what_is_for_their_place() {
     for store in Store::ALL {
         let world = World::start(store);
-        let able = Abilities::Powerdns { version: (4, 7), geoip: true, lua: true };
-        assert_eq!(block_on(world.provider.abilities()).unwrap(), Ok(able));
+        assert_eq!(block_on(world.provider.steers()).unwrap(), Ok(able()));
         let near = (0..3).map(|at| (Location::default(), region(&[at], false))).collect();
         let places = Steering::Geo {
             choices: vec![
@@ -140,40 +163,38 @@ fn clients_get_what_is_for_their_place() {
     }
 }
 
-#[test]
-fn draws_come_out_by_their_weights_and_stick_where_they_are_to() {
-    const DRAWS: u32 = 2_000;
-    let world = World::start(Store::Lmdb);
-    let cases: [&[u32]; 3] = [&[80, 20], &[1, 1, 1], &[120, 0]];
-    let mut sets: Vec<_> = cases.iter().map(|weights| (far(), draw(false, weights))).collect();
-    sets.push((far(), draw(true, &[1, 1])));
-    world.put(&sets, &probe(page()));
-    for (number, weights) in cases.iter().enumerate() {
-        let counts = counted(&world, number, DRAWS).unwrap();
-        for (address, weight) in far().iter().zip(*weights) {
-            let share = f64::from(*weight) / f64::from(weights.iter().sum::<u32>());
-            let error = (share * (1.0 - share) * f64::from(DRAWS)).sqrt();
-            let count = f64::from(counts.get(&address.to_string()).copied().unwrap_or(0));
-            let off = (count - share * f64::from(DRAWS)).abs();
-            // Four of them: with three a fair draw fails in one run out of a hundred.
-            assert!(off <= 4.0 * error, "{weights:?}: {address} was drawn {count} times");
-        }
-    }
-    let sticky = |client: u32| world.addresses(3, &format!("+subnet=16.0.{client}.0/24"));
-    let first: Vec<_> = (0..32).map(sticky).collect();
-    assert_eq!((0..32).map(sticky).collect::<Vec<_>>(), first);
-    assert!(first.iter().any(|drawn| *drawn != first[0]), "clients differ: {first:?}");
+/// As many as make a share that is off by two parts in a hundred stand out, at some ten thousand a second.
+const DRAWS: usize = 20_000;
+
+/// Choices of one address, or of two: position N, and for two N + 1 beside it.
+fn wide_draw(sticky: bool, weights: &[u32]) -> Steering {
+    let choices = (0..).zip(weights).map(|(at, weight)| (*weight, region(&[at, at + 1], false)));
+    Steering::Weighted { sticky, choices: choices.collect() }
 }
 
-fn counted(world: &World, number: usize, draws: u32) -> Result<BTreeMap<String, u32>> {
-    let mut counts = BTreeMap::new();
-    for _ in 0..draws {
-        let reply =
-            wait_for("an answer", || Ok(ask(world.server.dns(), &format!("s{number}.steered.test.")).ok()))?;
-        ensure!(reply.records.len() == 1, "{reply}");
-        *counts.entry(reply.records[0].trim_start_matches("A ").to_owned()).or_default() += 1;
+#[test]
+fn draws_come_out_by_their_weights_and_stick_where_they_are_to() {
+    let world = World::start(Store::Lmdb);
+    let cases: [&[u32]; 4] = [&[80, 20], &[1, 1, 1], &[120, 0], &[20, 80]];
+    let addresses: Vec<IpAddr> = (1..=4).map(|last| [192, 0, 2, last].into()).collect();
+    let record = |at: usize| format!("A {}", addresses[at]);
+    let kinds = [(draw as fn(bool, &[u32]) -> Steering, 1), (wide_draw, 2)];
+    let mut rows = Vec::new();
+    for ((make, width), weights) in kinds.iter().flat_map(|kind| cases.map(|weights| (kind, weights))) {
+        rows.extend([false, true].map(|sticky| (sticky, *width, weights, make(sticky, weights))));
     }
-    Ok(counts)
+    let sets: Vec<_> = rows.iter().map(|row| (addresses.clone(), row.3.clone())).collect();
+    world.put(&sets, &probe(page()));
+    for (number, (sticky, width, weights, _)) in rows.iter().enumerate() {
+        let name = format!("s{number}.steered.test");
+        // A fresh draw has nothing to do with who asks, a sticky one with nothing else.
+        let questions = from_networks(&name, DRAWS);
+        let replies = ask_many(world.server.dns(), &questions).unwrap();
+        assert_shares(&replies, weights, |at| (at..at + width).map(record).collect());
+        let again = ask_many(world.server.dns(), &questions[..1_000]).unwrap();
+        let is_single = weights.contains(&0);
+        assert_eq!(again == replies[..1_000], *sticky || is_single, "{weights:?}, sticky: {sticky}");
+    }
 }
 
 #[test]
@@ -229,18 +250,9 @@ fn a_port_that_is_closed_is_left_out() {
 fn manifests(url: &str, mode: &str, regions: &[IpAddr]) -> String {
     let regions: Vec<String> =
         (0..).zip(regions).map(|(at, address)| format!("{{name: r{at}, addresses: [{address}]}}")).collect();
+    let class = powerdns_class(url);
     format!(
-        "
-apiVersion: v1
-kind: Secret
-metadata: {{name: powerdns, namespace: dns}}
-stringData: {{api-key: test-key}}
----
-apiVersion: dns.homelab.mortenolsen.pro/v1alpha1
-kind: DNSClass
-metadata: {{name: edge}}
-spec:
-  powerdns: {{url: '{url}', apiKeySecretRef: {{name: powerdns, namespace: dns, key: api-key}}}}
+        "{class}
 ---
 apiVersion: dns.homelab.mortenolsen.pro/v1alpha1
 kind: DNSRecord
@@ -255,7 +267,7 @@ spec:
   mode: {mode}
   dnsClassRef: {{name: edge}}
   regions: [{}]
-  healthCheck: {{protocol: HTTP, port: {PORT}, path: /, host: {HOST}, expectedCodes: ['200'], failures: 1, successes: 1}}
+  healthCheck: {{protocol: HTTP, port: {PORT}, path: /, host: {HOST}, expectedCodes: ['200'], interval: 1s, timeout: 1s, failures: 1, successes: 1}}
 ",
         regions.join(", ")
     )
@@ -300,4 +312,30 @@ fn a_placement_is_steered_by_powerdns_and_changes_its_mode_without_a_gap() {
     put("single-region", &regions[1..]);
     answered_until(&["A"]);
     world.wait_for(0, &regions[1..]);
+}
+
+#[test]
+fn checks_begin_before_the_first_client_asks() {
+    let world = World::start(Store::Lmdb);
+    let regions = [own_address(), own_address()];
+    let checks = Arc::new(AtomicUsize::new(0));
+    let count = checks.clone();
+    let _first = Backend::serving(regions[0], move |mut stream| {
+        let mut request = [0; 2048];
+        let length = stream.read(&mut request).unwrap_or(0);
+        // Our own probes, if there are any, are of no use to PowerDNS.
+        if String::from_utf8_lossy(&request[..length]).contains("PowerDNS") {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    })
+    .unwrap();
+    let folder = Folder::new().unwrap();
+    folder.write("all.yaml", &manifests(&world.server.url(), "active-hotstandby", &regions)).unwrap();
+    let up = Up::start(Options::folder(folder.path())).unwrap();
+    // With the second check the first has been taken note of.
+    let checked =
+        wait_for("PowerDNS to check twice", || Ok((checks.load(Ordering::Relaxed) >= 2).then_some(())));
+    assert!(checked.is_ok(), "{}", up.output());
+    assert_eq!(world.addresses(0, ""), [regions[0].to_string()], "the very first query");
 }

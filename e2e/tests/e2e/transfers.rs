@@ -1,12 +1,12 @@
 //! Zones to real secondaries, which then answer the same as we do.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use anyhow::{Context, Result, ensure};
 use e2e::{
-    Folder, Options, Secondary, SecondaryPlace, SecondaryProgram, TRANSFER_SECRET, Up, call, dig, eventually,
-    own_address, wait_for,
+    BACKEND_PORT, Backend, Folder, Options, Secondary, SecondaryPlace, SecondaryProgram, TRANSFER_SECRET, Up,
+    call, dig, eventually, own_address, wait_for,
 };
 
 const ZONE: &str = "$ORIGIN example.org.\n$TTL 60\n\
@@ -235,5 +235,76 @@ fn a_zone_of_100k_records_reaches_all_and_its_change_is_a_step() -> Result<()> {
     }
     ensure!(counted(&up, "transfers", "whole")? == whole, "{}", up.get("/metrics")?);
     ensure!(counted(&up, "transfers", "steps")? >= 3, "{}", up.get("/metrics")?);
+    Ok(())
+}
+
+/// A Placement that is probed quickly: the second address is for when the first is dead.
+fn placement(addresses: [IpAddr; 2]) -> String {
+    let [first, second] = addresses;
+    format!(
+        "apiVersion: fingerpost.dev/v1alpha1\nkind: Placement\nmetadata: {{name: app, namespace: dns}}\nspec:\n\
+         \x20 hostname: app.example.org\n  mode: active-hotstandby\n  dnsClassRef: {{name: edge}}\n\
+         \x20 healthCheck: {{protocol: TCP, port: {BACKEND_PORT}, interval: 200ms, failures: 1, successes: 1}}\n\
+         \x20 regions:\n  - {{name: weu, addresses: [{first}]}}\n  - {{name: neu, addresses: [{second}]}}\n"
+    )
+}
+
+/// Waits until every one of these servers sends clients to an address.
+fn send_to(servers: &[SocketAddr], address: IpAddr) -> Result<()> {
+    servers.iter().try_for_each(|server| {
+        wait_for(&format!("{server} to send clients to {address}"), || {
+            let answer = dig(*server, "app.example.org A")?.data("A");
+            ensure!(answer == [address.to_string()], "{answer:?}");
+            Ok(Some(()))
+        })
+    })
+}
+
+#[test]
+fn secondaries_leave_a_dead_backend_and_come_back_to_it() -> Result<()> {
+    let (up, folder, secondaries) = start(&[SecondaryProgram::Knot, SecondaryProgram::Nsd])?;
+    let servers: Vec<SocketAddr> = secondaries.iter().map(Secondary::dns).chain([up.dns(0)]).collect();
+    let addresses = [own_address(), own_address()];
+    let (first, _second) = (Backend::silent(addresses[0])?, Backend::silent(addresses[1])?);
+    folder.write("placement.yaml", &placement(addresses))?;
+    send_to(&servers, addresses[0])?;
+    let before = serial(up.dns(0))?;
+    first.kill();
+    send_to(&servers, addresses[1])?;
+    ensure!(serial(up.dns(0))? > before, "{before}");
+    let _first = Backend::silent(addresses[0])?;
+    send_to(&servers, addresses[0])
+}
+
+#[test]
+fn a_restart_while_a_backend_is_dead_leads_no_secondary_back_to_it() -> Result<()> {
+    let programs = [SecondaryProgram::Knot, SecondaryProgram::Nsd, SecondaryProgram::Bind];
+    let places: Vec<SecondaryPlace> = programs.into_iter().map(SecondaryPlace::new).collect::<Result<_>>()?;
+    let servers: Vec<SocketAddr> = places.iter().map(SecondaryPlace::dns).collect();
+    let (folder, state, address) = (folder(&servers, true)?, tempfile::tempdir()?, own_address());
+    let addresses = [own_address(), own_address()];
+    let (first, _second) = (Backend::silent(addresses[0])?, Backend::silent(addresses[1])?);
+    folder.write("placement.yaml", &placement(addresses))?;
+    let options = || Options::folder(folder.path()).state(state.path()).address(address);
+    let up = Up::start(options())?;
+    let secondaries: Vec<Secondary> =
+        places.into_iter().map(|place| place.start(up.dns(0))).collect::<Result<_>>()?;
+    send_to(&servers, addresses[0])?;
+    first.kill();
+    send_to(&servers, addresses[1])?;
+    let before = serial(up.dns(0))?;
+    drop(up);
+    let up = Up::start(options())?;
+    let followed = wait_for("the secondaries to follow", || {
+        let now = serial(up.dns(0))?;
+        ensure!(now > before, "what {before} stood for is not known any more");
+        let behind = servers.iter().filter(|server| serial(**server).is_ok_and(|serial| serial != now));
+        ensure!(behind.count() == 0, "not all have {now}");
+        Ok(Some(()))
+    });
+    followed.with_context(|| secondaries.iter().map(Secondary::output).collect::<String>())?;
+    for server in &servers {
+        assert_eq!(dig(*server, "app.example.org A")?.data("A"), [addresses[1].to_string()], "{server}");
+    }
     Ok(())
 }

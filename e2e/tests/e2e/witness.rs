@@ -18,24 +18,30 @@ const TIMES: &str = "lease: 12s\n    renew: 1s";
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A region: its folder and its `up`.
-struct Region {
-    folder: Folder,
-    up: Up,
+pub(crate) struct Region {
+    pub(crate) folder: Folder,
+    pub(crate) up: Up,
 }
 
 impl Region {
     fn start(name: &str, witness: &str) -> Result<Region> {
+        Region::start_beside(name, witness, "")
+    }
+
+    /// Beside other manifests, in `other.yaml`.
+    pub(crate) fn start_beside(name: &str, witness: &str, other: &str) -> Result<Region> {
         let folder = Folder::new()?;
+        folder.write("other.yaml", other)?;
         folder.write("web.yaml", &placement(name, witness))?;
         let up = Up::start(Options::folder(folder.path()))?;
         Ok(Region { folder, up })
     }
 
-    fn lease(&self) -> Result<Value> {
+    pub(crate) fn lease(&self) -> Result<Value> {
         Ok(serde_json::from_str(&self.up.get("/api/v1/leases/apps/web")?)?)
     }
 
-    fn answer(&self) -> Result<Vec<String>> {
+    pub(crate) fn answer(&self) -> Result<Vec<String>> {
         Ok(dig(self.up.dns(0), "app.example.org A")?.data("A"))
     }
 
@@ -44,7 +50,7 @@ impl Region {
     }
 
     /// Waits until the lease is as wanted.
-    fn wait(&self, what: &str, holds: impl Fn(&Value) -> bool) -> Result<Value> {
+    pub(crate) fn wait(&self, what: &str, holds: impl Fn(&Value) -> bool) -> Result<Value> {
         let mut last = Value::Null;
         wait_for_within(PATIENCE, what, || {
             last = self.lease()?;
@@ -58,7 +64,7 @@ impl Region {
     }
 }
 
-fn placement(region: &str, witness: &str) -> String {
+pub(crate) fn placement(region: &str, witness: &str) -> String {
     format!(
         "apiVersion: fingerpost.dev/v1alpha1
 kind: Placement

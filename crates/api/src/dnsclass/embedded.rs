@@ -160,7 +160,7 @@ impl Geo {
     fn check(&self, path: &str, checks: &mut Checks) {
         for (index, network) in self.networks.iter().enumerate() {
             check_network(&format!("{path}.networks[{index}].cidr"), &network.cidr, checks);
-            checks.fits(&pattern::GEO, &format!("{path}.networks[{index}].geo"), &network.geo);
+            checks.place(&format!("{path}.networks[{index}].geo"), &network.geo);
         }
         checks.unique(&format!("{path}.networks"), self.networks.iter().map(|network| network.cidr.as_str()));
     }

@@ -225,7 +225,7 @@ impl LoadBalancing {
         checks.require(!twice, "spec.loadBalancing", "", "GEO and geo are the same: use one of them");
         for (field, geo) in [("GEO", &self.geo_in_capitals), ("geo", &self.geo)] {
             if let Some(geo) = geo {
-                checks.fits(&pattern::GEO, &format!("spec.loadBalancing.{field}.default"), &geo.default);
+                checks.place(&format!("spec.loadBalancing.{field}.default"), &geo.default);
             }
         }
         self.weighted.check("spec.loadBalancing.weighted", checks);

@@ -98,7 +98,9 @@ impl Region {
         if let Some(reference) = &self.reference {
             reference.check(&format!("{path}.ref"), checks);
         }
-        checks.fits_if_set(&pattern::GEO, &format!("{path}.geo"), self.geo.as_deref());
+        if let Some(geo) = &self.geo {
+            checks.place(&format!("{path}.geo"), geo);
+        }
         if let Some(location) = &self.location {
             location.check(&format!("{path}.location"), checks);
         }

@@ -21,15 +21,15 @@ const PAYLOAD: u16 = 1232;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Question<'a> {
-    pub(super) name: &'a Name,
-    pub(super) rtype: Rtype,
+pub(crate) struct Question<'a> {
+    pub(crate) name: &'a Name,
+    pub(crate) rtype: Rtype,
     /// Whether the server is to ask others.
-    pub(super) recursive: bool,
+    pub(crate) recursive: bool,
 }
 
 /// Asks a server, and takes its answer whatever the code.
-pub(super) async fn ask(
+pub(crate) async fn ask(
     server: SocketAddr,
     question: &Question<'_>,
     timeout: Duration,

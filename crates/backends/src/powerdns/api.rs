@@ -1,5 +1,7 @@
 //! The requests themselves: what is sent, and what each status means.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use dns::{Name, RecordSet};
 use http::header::CONTENT_TYPE;
@@ -12,6 +14,7 @@ use super::configuration::Configuration;
 use super::reading::{self, Facts, Listed, Read, ZoneDocument};
 use super::{Settings, request};
 use crate::Failure;
+use crate::transport::guard::Guard;
 use crate::transport::http::{Answer, HttpClient};
 
 /// A whole zone may be long: a million record sets are some 220 MB.
@@ -50,6 +53,16 @@ impl Api {
             .map_err(|_| Failure::Unsupported("the API key has characters that no key has"))?;
         key.set_sensitive(true);
         Ok(Api { client: client.reading_at_most(LONGEST_ANSWER), base, key })
+    }
+
+    /// Where requests may go.
+    pub(super) fn guard(&self) -> Arc<Guard> {
+        self.client.guard()
+    }
+
+    /// The host of the API, which has been read before.
+    pub(super) fn host(&self) -> String {
+        self.base.parse::<Uri>().ok().and_then(|uri| uri.host().map(str::to_owned)).unwrap_or_default()
     }
 
     /// Which version the server has; anything but an authoritative server is not understood.

@@ -128,19 +128,36 @@ pub enum LuaError {
     /// Something else than HTTP.
     #[error("a URL to check begins with http:// or https://")]
     Url,
-    /// A record's data has an end.
+    /// A record's data has an end, and so has the patience of who runs it.
     #[error("the expression is longer than a record can be")]
     TooLong,
 }
 
 /// The data of a LUA record that answers with records of this type.
 pub fn record(answers: Rtype, expression: &Expression, version: Version) -> Result<Rdata, LuaError> {
+    let tokens = write::tokens(expression, version)?;
+    if tokens.iter().map(|token| steps(token)).sum::<usize>() > MOST_STEPS {
+        return Err(LuaError::TooLong);
+    }
     let mut wire = answers.0.to_be_bytes().to_vec();
-    for string in strings(&write::tokens(expression, version)?) {
+    for string in strings(&tokens) {
         wire.push(u8::try_from(string.len()).map_err(|_| LuaError::TooLong)?);
         wire.extend_from_slice(string.as_bytes());
     }
     Rdata::from_wire(super::content::LUA, &wire).map_err(|_| LuaError::TooLong)
+}
+
+/// PowerDNS breaks off a body after 1,000 instructions, as it is installed; no answer would be left then.
+const MOST_STEPS: usize = 950;
+
+/// About how many instructions a token becomes, rather too many than too few.
+fn steps(token: &str) -> usize {
+    let more = |octet: u8| match octet {
+        b',' | b'{' | b'}' | b' ' => 1,
+        b'(' => 2,
+        _ => 0,
+    };
+    if [",", ")"].contains(&token) { 0 } else { 1 + token.bytes().map(more).sum::<usize>() }
 }
 
 /// Tokens in as few strings as they fit into; PowerDNS puts a space between two strings.

@@ -12,7 +12,7 @@ use crate::{Failure, NewZone, SetChange};
 /// A server as it is installed takes 2 MiB at once; one that takes less gets halves.
 const LONGEST_BODY: usize = 1800 << 10;
 /// More data than this no answer could hold.
-const LARGEST_SET: usize = 65_000;
+pub(super) const LARGEST_SET: usize = 65_000;
 
 /// One record set in a body.
 #[derive(Serialize)]

@@ -50,9 +50,9 @@ pub fn lowered(entries: Vec<Entry>, probes: Probes<'_>, version: Version) -> Low
     match lua_set(&sets, probes, version).filter(|_| sets.iter().any(is_choosing)) {
         Some(set) => {
             others.push(Entry::from(set));
-            Lowered { entries: plain(others), spoken_for: sets }
+            Lowered { entries: unsteered(others), spoken_for: sets }
         }
-        None => Lowered { entries: plain([others, addresses].concat()), spoken_for: Vec::new() },
+        None => Lowered { entries: unsteered([others, addresses].concat()), spoken_for: Vec::new() },
     }
 }
 
@@ -68,7 +68,8 @@ fn is_choosing(set: &RecordSet) -> bool {
     set.steering.as_deref().is_some_and(chooses)
 }
 
-fn plain(entries: Vec<Entry>) -> Vec<Entry> {
+/// Record sets of everything, whoever asks.
+pub(crate) fn unsteered(entries: Vec<Entry>) -> Vec<Entry> {
     let plain = |entry: Entry| Entry { set: RecordSet { steering: None, ..entry.set }, ..entry };
     entries.into_iter().map(plain).collect()
 }
@@ -81,6 +82,10 @@ fn lua_set(sets: &[RecordSet], probes: Probes<'_>, version: Version) -> Option<R
         lua::record(set.rtype, &expression, version).ok()
     });
     let data = data.collect::<Option<Vec<Rdata>>>()?;
+    let octets: usize = data.iter().map(|data| data.wire().len()).sum();
+    if octets > request::LARGEST_SET {
+        return None;
+    }
     let ttl = sets.iter().map(|set| set.ttl).min()?;
     Some(RecordSet::new(first.name.clone(), LUA, ttl, data))
 }

@@ -8,7 +8,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::reading::{Facts, same};
 use super::request::{self, Group};
-use super::{Memory, Powerdns};
+use super::{Memory, Powerdns, warming};
 use crate::{Batch, Failure, SetChange, SetKey};
 
 /// Names that are read at once.
@@ -135,9 +135,11 @@ impl Powerdns {
 
     /// Remembers what is to be done once all batches are through.
     fn note(&self, batch: &Batch, facts: &Facts, results: &Results, memory: &mut Memory) {
-        let mut done = batch.changes.iter().zip(results).filter(|(_, result)| result.is_ok()).peekable();
-        memory.untold |= done.peek().is_some();
-        memory.unordered |= done.any(|(change, _)| facts.dnssec || bares_or_covers(&batch.zone, change));
+        let done = || batch.changes.iter().zip(results).filter(|(_, result)| result.is_ok());
+        memory.untold |= done().next().is_some();
+        memory.unordered |= done().any(|(change, _)| facts.dnssec || bares_or_covers(&batch.zone, change));
+        let written = done().filter_map(|(change, _)| change.after.as_ref());
+        memory.cold.extend(written.flat_map(|after| warming::cold(&after.set)));
     }
 }
 

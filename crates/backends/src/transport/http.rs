@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::RETRY_AFTER;
-use http::{HeaderMap, Request, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
@@ -75,6 +75,11 @@ impl HttpClient {
         Ok(HttpClient { client, guard, timeout, most: MOST })
     }
 
+    /// Where its requests may go.
+    pub fn guard(&self) -> Arc<Guard> {
+        self.guard.clone()
+    }
+
     /// The same client, reading at most so much of an answer.
     pub fn reading_at_most(self, most: usize) -> HttpClient {
         HttpClient { most, ..self }
@@ -110,6 +115,14 @@ impl HttpClient {
             _ => Ok(()),
         }
     }
+}
+
+/// What a request that carries a token says in its `Authorization`; it is kept out of every log.
+pub fn bearer(token: &str) -> Result<HeaderValue, Failure> {
+    let wrong = |_| Failure::Unsupported("the token cannot be sent: it is no text of one line");
+    let mut value = HeaderValue::from_str(&format!("Bearer {}", token.trim())).map_err(wrong)?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 impl fmt::Debug for HttpClient {

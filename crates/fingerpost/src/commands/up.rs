@@ -16,7 +16,7 @@ pub(super) use delivering::owner;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use jiff::civil::Date;
@@ -47,6 +47,7 @@ use crate::render::Palette;
 use crate::secrets::{LocalSecrets, SecretFiles};
 use crate::source::{ClusterFolders, Pace, Reading, Source, Watch};
 use crate::state::{StateDir, StateError, default_location};
+use crate::transferred::Transferred;
 use notices::Notices;
 
 /// How often it is tried again to open an address that could not be opened.
@@ -116,6 +117,7 @@ struct Up {
     deliveries: Deliveries,
     directing: Directing,
     transfers: Transfers,
+    transferred: Transferred,
     probes: Probes,
     secrets: Arc<LocalSecrets>,
     secret_changes: watch::Sender<u64>,
@@ -164,6 +166,7 @@ impl Up {
         let mut up = Up {
             directing,
             transfers,
+            transferred: Transferred::default(),
             probes: probes.context("cannot start probing")?,
             deliveries: Deliveries::new(circumstances, Memory::on_disk(state.clone())),
             secrets,
@@ -288,6 +291,7 @@ impl Up {
                 changes = self.deliveries.next() => self.take_changes(changes).await,
                 changes = self.directing.next() => self.take_directions(changes).await,
                 changes = self.probes.next() => self.take_changes(changes).await,
+                changes = self.transferred.next() => self.take_changes(changes).await,
                 reading = readings.recv() => match reading {
                     Some(reading) => self.take(reading).await,
                     None => return,
@@ -333,6 +337,7 @@ impl Up {
         let delta = self.plan(changes)?;
         self.serve_change(&delta).await?;
         self.transfers.follow();
+        self.transferred.follow(&delta, Instant::now());
         self.deliver(&delta, anew);
         self.direct(&delta, anew);
         self.probe(&delta, anew);

@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::DNSClassSpec;
-use backends::Provider;
 use backends::delivery::{Order, Trouble};
-use planner::Abilities;
+use backends::{Provider, Steers};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -29,8 +28,8 @@ pub(super) struct Attendant {
     /// Where those who only read find the provider.
     pub(super) connected: watch::Sender<Option<Arc<dyn Provider>>>,
     pub(super) last_check: Option<jiff::Timestamp>,
-    /// What the provider last said that it can do by itself of steering, and when it is asked again.
-    pub(super) abilities: Option<Abilities>,
+    /// What the provider last said of steering, and when it is asked again.
+    pub(super) steers: Option<Steers>,
     pub(super) next_question: Instant,
 }
 
@@ -98,7 +97,7 @@ impl Attendant {
                 () = sleep_until(look.unwrap_or(*check)), if look.is_some() => return,
                 () = sleep_until(self.next_question), if provider.is_ok() => {
                     if let Ok(provider) = provider {
-                        self.ask_abilities(&**provider, tell).await;
+                        self.ask_steers(&**provider, tell).await;
                     }
                 }
                 () = sleep_until(*check), if provider.is_ok() => {
@@ -113,13 +112,13 @@ impl Attendant {
     }
 
     /// Asks what the server can do by itself, soon again where it does not say.
-    async fn ask_abilities(&mut self, provider: &dyn Provider, tell: &impl Fn(Told)) {
-        let told = provider.abilities().await;
+    async fn ask_steers(&mut self, provider: &dyn Provider, tell: &impl Fn(Told)) {
+        let told = provider.steers().await;
         let pause = if told.is_ok() { self.circumstances.health_interval } else { LOOK_AGAIN };
         self.next_question = Instant::now() + pause;
-        if let Some(abilities) = told.ok().filter(|abilities| self.abilities.as_ref() != Some(abilities)) {
-            self.abilities = Some(abilities.clone());
-            tell(Told::Abilities(abilities));
+        if let Some(steers) = told.ok().filter(|steers| self.steers.as_ref() != Some(steers)) {
+            self.steers = Some(steers.clone());
+            tell(Told::Steers(steers));
         }
     }
 

@@ -89,7 +89,7 @@ impl Class {
         let sets = planner.sets_at(&node.zone, &node.name, Some(&place));
         let is_steered = sets.iter().any(|set| set.steering.is_some());
         let probes = |probe| planner.probe(probe);
-        self.steered.tell(node, is_steered, planner.class_abilities(class), &probes)
+        self.steered.tell(node, is_steered, &probes)
     }
 
     fn tell_zone(&self, class: &Arc<str>, planner: &Planner, zone: &Name) {

@@ -15,12 +15,10 @@ use std::collections::HashMap;
 
 use api::DNSClassSpec;
 use api::dnsclass::Backend;
-use backends::SetKey;
 use backends::delivery::{Node, Report, SetResult};
-use backends::powerdns::Version;
-use backends::powerdns::steered::{Probes, STEERED, lowered};
+use backends::powerdns::steered::{Probes, STEERED};
+use backends::{Dialect, SetKey};
 use dns::{Name, RecordSet, Rtype};
-use planner::Abilities;
 
 const ADDRESSES: [Rtype; 2] = [Rtype::A, Rtype::AAAA];
 
@@ -32,7 +30,9 @@ type Where = (Name, Name);
 pub(super) struct Steered {
     /// Whether the server has yet to say what it can do.
     is_open: bool,
-    /// Names of which nothing can be told before that.
+    /// How it is told of what it steers.
+    dialect: Dialect,
+    /// Names that are to be told, now that it has, or once it does.
     undecided: Vec<Where>,
     names: HashMap<Where, Spoken>,
 }
@@ -53,9 +53,12 @@ impl Steered {
         Steered { is_open: matches!(spec.backend(), Some(Backend::Powerdns(_))), ..Steered::default() }
     }
 
-    /// The server has said what it can do.
-    pub(super) fn decide(&mut self) {
-        self.is_open = false;
+    /// The server has said what it can do; what it was told in another dialect is told again.
+    pub(super) fn decide(&mut self, dialect: Dialect) {
+        if self.dialect != dialect {
+            self.undecided.extend(self.names.keys().cloned());
+        }
+        (self.is_open, self.dialect) = (false, dialect);
     }
 
     /// The names that waited for that.
@@ -64,13 +67,7 @@ impl Steered {
     }
 
     /// A node as its delivery is told of it; `is_steered` where the plan steers its addresses.
-    pub(super) fn tell(
-        &mut self,
-        mut node: Node,
-        is_steered: bool,
-        abilities: &Abilities,
-        probes: Probes<'_>,
-    ) -> Node {
+    pub(super) fn tell(&mut self, mut node: Node, is_steered: bool, probes: Probes<'_>) -> Node {
         let place = (node.zone.clone(), node.name.clone());
         if self.is_open && is_steered {
             self.undecided.push(place);
@@ -83,7 +80,7 @@ impl Steered {
         if steered.is_empty() && self.names.is_empty() {
             return node;
         }
-        let result = lowered(std::mem::take(&mut node.sets), probes, version(abilities));
+        let result = self.dialect.lowered(std::mem::take(&mut node.sets), probes);
         node.sets = result.entries;
         self.note(place, &node, if result.spoken_for.is_empty() { steered } else { result.spoken_for });
         node
@@ -121,14 +118,6 @@ impl Steered {
             None => Some(result),
         };
         result.map(|result| Report::Set { zone, key, result }).into_iter().collect()
-    }
-}
-
-fn version(abilities: &Abilities) -> Version {
-    match *abilities {
-        Abilities::Powerdns { version: (major, minor), .. } => Version { major, minor },
-        // Nothing is steered then.
-        Abilities::None => Version { major: 0, minor: 0 },
     }
 }
 

@@ -41,6 +41,7 @@ use crate::directing::Directing;
 use crate::instance::{Instance, PlanningPanic};
 use crate::planned;
 use crate::probes::Probes;
+use crate::transferred::Transferred;
 
 /// How many writes are under way at once.
 const MOST_IN_FLIGHT: usize = 32;
@@ -124,6 +125,7 @@ pub struct Engine {
     /// Children that the plan has not, kept until all kinds that they may come from are there.
     withheld: HashSet<ChildRef>,
     outcomes: HashMap<ChildRef, String>,
+    transferred: Transferred,
     awaited: Awaited,
     planned: bool,
     leads: bool,
@@ -146,6 +148,7 @@ impl Engine {
             flying: HashSet::new(),
             withheld: HashSet::new(),
             outcomes: HashMap::new(),
+            transferred: Transferred::default(),
             planned: false,
             leads: false,
             date: None,
@@ -177,6 +180,7 @@ impl Engine {
                 changes = self.parts.deliveries.next() => self.changes.extend(changes),
                 changes = self.parts.directing.next() => self.changes.extend(changes),
                 changes = probes.next() => self.changes.extend(changes),
+                changes = self.transferred.next() => self.changes.extend(changes),
                 Ok(()) = leadership.changed() => {}
                 () = instance.signatures_moved.notified() => self.changes.extend(instance.signed_changes()),
                 Some(inquiry) = self.parts.inquiries.recv() => drop(inquiry.send(self.sample())),
@@ -222,6 +226,7 @@ impl Engine {
         }
         let changes = today.into_iter().chain(news).collect();
         let delta = self.parts.instance.plan(changes)?;
+        self.transferred.follow(&delta, start);
         if first {
             self.planned = true;
             self.parts.health.set_planned();

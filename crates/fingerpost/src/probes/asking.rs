@@ -81,8 +81,7 @@ impl Asker {
         let start = Instant::now();
         match tokio::time::timeout(self.timeout, self.ask_target(means)).await {
             Ok(outcome) => outcome,
-            Err(_) if start.elapsed() > self.timeout.mul_f64(LATE) + MOMENT => Outcome::Skipped,
-            Err(_) => Trouble::TimedOut(self.timeout).into(),
+            Err(_) => timed_out(self.timeout, start.elapsed()),
         }
     }
 
@@ -177,6 +176,14 @@ impl Page {
     }
 }
 
+/// What it means that nothing came within a time, by when that was noticed.
+fn timed_out(timeout: Duration, noticed: Duration) -> Outcome {
+    match noticed > timeout.mul_f64(LATE) + MOMENT {
+        true => Outcome::Skipped,
+        false => Trouble::TimedOut(timeout).into(),
+    }
+}
+
 async fn read_status(stream: &mut (impl AsyncRead + Unpin), host: &str) -> Result<u16, Outcome> {
     let mut received = Vec::with_capacity(CHUNK);
     loop {
@@ -188,5 +195,62 @@ async fn read_status(stream: &mut (impl AsyncRead + Unpin), host: &str) -> Resul
             None if count == 0 => return Err(Trouble::HungUp.into()),
             None => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::at_once(2000, 2000, false)]
+    #[case::within_a_quarter_and_a_moment(2000, 2600, false)]
+    #[case::later(2000, 2601, true)]
+    #[case::a_short_time_has_the_moment_too(100, 225, false)]
+    #[case::a_short_time_long_over(100, 226, true)]
+    fn whoever_was_starved_of_a_processor_does_not_blame_the_target(
+        #[case] timeout: u64,
+        #[case] noticed: u64,
+        #[case] is_skipped: bool,
+    ) {
+        let timeout = Duration::from_millis(timeout);
+        let outcome = timed_out(timeout, Duration::from_millis(noticed));
+        let blamed = Outcome::Failure(Trouble::TimedOut(timeout));
+        assert_eq!(outcome, if is_skipped { Outcome::Skipped } else { blamed });
+    }
+
+    #[tokio::test]
+    async fn a_run_that_could_not_go_on_in_time_tells_nothing_of_its_target() {
+        let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let question = ProbeQuestion::Page {
+            tls: None,
+            host: "a.example".into(),
+            path: "/".into(),
+            codes: vec![(200, 299)],
+        };
+        let spec = ProbeSpec {
+            target: ProbeTarget::Address(address.ip()),
+            port: address.port(),
+            question,
+            interval: 100,
+            timeout: 100,
+            failures: 1,
+            successes: 1,
+        };
+        let mut guard = Guard::default();
+        guard.allow_loopback();
+        let roots = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
+        let encryption = Encryption::trusting(roots).unwrap();
+        let (asker, means) = (Asker::new(&spec), Means { guard: Arc::new(guard), encryption });
+        // The one thread of this runtime is held for longer than the probe may take.
+        let starving = async {
+            tokio::task::yield_now().await;
+            std::thread::sleep(Duration::from_millis(500));
+        };
+        let (outcome, ()) = tokio::join!(asker.ask(&means), starving);
+        assert_eq!(outcome, Outcome::Skipped);
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use backends::transport::http::HttpClient;
+use backends::transport::http::{HttpClient, bearer};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
@@ -184,7 +184,7 @@ impl Source {
                 if let Some(path) = token {
                     let token = std::fs::read_to_string(path)
                         .with_context(|| format!("cannot read the token in {}", path.display()))?;
-                    request = request.header(AUTHORIZATION, format!("Bearer {}", token.trim()));
+                    request = request.header(AUTHORIZATION, bearer(&token)?);
                 }
                 let answer = client.send(request.body(Full::new(Bytes::new()))?).await;
                 let answer = answer.with_context(|| format!("cannot ask {url}"))?;

@@ -46,42 +46,39 @@ impl Etcd {
     /// say so is refused by the next one, since the revision is another then.
     async fn ask(&self, path: &str, body: &Value) -> Result<Value, Failure> {
         let (count, first) = (self.endpoints.len(), self.latest.load(Ordering::Relaxed));
-        let mut failure = Failure::Unreachable;
+        let mut failure = None;
         for number in (0..count).map(|step| (first + step) % count) {
             match self.ask_member(&self.endpoints[number], path, body).await {
                 Ok(answer) => {
                     self.latest.store(number, Ordering::Relaxed);
                     return Ok(answer);
                 }
-                Err(error) => failure = error,
+                // Of several, what a member said tells more than that another says nothing.
+                Err(error) if failure != Some(Failure::Authentication) => failure = Some(error),
+                Err(_) => {}
             }
         }
-        Err(failure)
+        Err(failure.unwrap_or(Failure::Unreachable))
     }
 
     async fn ask_member(&self, endpoint: &str, path: &str, body: &Value) -> Result<Value, Failure> {
-        let token = self.token(endpoint).await?;
-        let answer = self.post(endpoint, path, body, token.as_deref()).await;
-        if matches!(answer, Err(Failure::Authentication | Failure::Server(400))) {
-            // Tokens end, and a member that was started anew knows none; the next round asks for one.
-            *self.lock() = None;
-        }
-        answer
-    }
-
-    async fn token(&self, endpoint: &str) -> Result<Option<String>, Failure> {
-        let Some((name, password)) = &self.credentials else { return Ok(None) };
         let known = self.lock().clone();
         if known.is_some() {
-            return Ok(known);
+            match self.post(endpoint, path, body, known.as_deref()).await {
+                // Tokens end, and a member that was started anew knows none.
+                Err(Failure::Authentication) => *self.lock() = None,
+                answer => return answer,
+            }
         }
+        let token = self.sign_in(endpoint).await?;
+        self.post(endpoint, path, body, token.as_deref()).await
+    }
+
+    /// Gets a token, where there is a password to get it with.
+    async fn sign_in(&self, endpoint: &str) -> Result<Option<String>, Failure> {
+        let Some((name, password)) = &self.credentials else { return Ok(None) };
         let body = json!({ "name": name, "password": password });
-        let answer = self.post(endpoint, "/v3/auth/authenticate", &body, None).await;
-        let answer = answer.map_err(|error| match error {
-            // This is how etcd says that the password is wrong.
-            Failure::Server(400) => Failure::Authentication,
-            other => other,
-        })?;
+        let answer = self.post(endpoint, "/v3/auth/authenticate", &body, None).await?;
         let token = answer["token"].as_str().ok_or(Failure::Unreadable)?.to_owned();
         *self.lock() = Some(token.clone());
         Ok(Some(token))
@@ -103,6 +100,8 @@ impl Etcd {
         let answer = self.client.send(request).await?;
         match answer.status {
             StatusCode::OK => serde_json::from_slice(&answer.body).map_err(|_| Failure::Unreadable),
+            // Our requests are well formed, so this is how etcd says that it wants a password, or another one.
+            StatusCode::BAD_REQUEST => Err(Failure::Authentication),
             _ => Err(answer.failure()),
         }
     }
@@ -134,13 +133,12 @@ impl Etcd {
 }
 
 impl Store for Etcd {
-    fn send<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Answer> {
+    fn send<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<Answer, Failure>> {
         Box::pin(async move {
-            let answer = match call {
+            match call {
                 Call::Read => self.read().await,
                 Call::Write(document, over) => self.write(document, over.as_deref()).await,
-            };
-            answer.unwrap_or_else(Answer::Failed)
+            }
         })
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use backends::Failure;
-use backends::transport::http::{Answer as Response, HttpClient};
+use backends::transport::http::{Answer as Response, HttpClient, bearer};
 use futures::future::BoxFuture;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH};
 use http::request::Builder;
@@ -31,12 +31,6 @@ pub struct HttpDocument {
 impl HttpDocument {
     /// A document at a URL; with a bearer token, if there is one.
     pub fn new(client: HttpClient, url: String, token: Option<&str>) -> Result<HttpDocument, Failure> {
-        let bearer = |token: &str| {
-            let value = HeaderValue::from_str(&format!("Bearer {}", token.trim()));
-            let mut value = value.map_err(|_| Failure::Authentication)?;
-            value.set_sensitive(true);
-            Ok(value)
-        };
         let authorization = token.map(bearer).transpose()?;
         Ok(HttpDocument { client, url, authorization, tried: AtomicBool::new(false) })
     }
@@ -110,13 +104,12 @@ fn etag(response: &Response) -> Option<String> {
 }
 
 impl Store for HttpDocument {
-    fn send<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Answer> {
+    fn send<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<Answer, Failure>> {
         Box::pin(async move {
-            let answer = match call {
+            match call {
                 Call::Read => self.read().await,
                 Call::Write(document, over) => self.write(document, over.as_deref()).await,
-            };
-            answer.unwrap_or_else(Answer::Failed)
+            }
         })
     }
 }

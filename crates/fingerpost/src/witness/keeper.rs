@@ -124,7 +124,7 @@ impl Keeping {
             let Some(call) = self.claimant.next(&intent, sent, Timestamp::now()) else { break };
             // Belief may have ended with the decision, before anything is sent.
             self.tell(None, false);
-            let answer = self.store.send(&call).await;
+            let answer = self.store.send(&call).await.unwrap_or_else(Answer::Failed);
             let over = self.claimant.answered(&call, sent, Instant::now(), &answer);
             trouble = if let Answer::Failed(failure) = answer { Some(failure) } else { None };
             if over {

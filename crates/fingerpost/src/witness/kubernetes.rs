@@ -4,7 +4,7 @@
 //! say the same for people and for other programs. The version is the resourceVersion.
 
 use backends::Failure;
-use backends::transport::http::HttpClient;
+use backends::transport::http::{HttpClient, bearer};
 use futures::future::BoxFuture;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Request};
@@ -33,15 +33,9 @@ impl KubernetesLease {
         config: &Kubeconfig,
         name: String,
     ) -> Result<KubernetesLease, Failure> {
-        let bearer = |token: &String| {
-            let value = HeaderValue::from_str(&format!("Bearer {token}"));
-            let mut value = value.map_err(|_| Failure::Authentication)?;
-            value.set_sensitive(true);
-            Ok(value)
-        };
         let Kubeconfig { server, namespace, token, .. } = config;
         let leases = format!("{server}/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
-        let authorization = token.as_ref().map(bearer).transpose()?;
+        let authorization = token.as_deref().map(bearer).transpose()?;
         Ok(KubernetesLease { client, leases, name, authorization })
     }
 
@@ -102,7 +96,7 @@ fn read(body: &[u8], call: &Call) -> Result<Answer, Failure> {
 }
 
 impl Store for KubernetesLease {
-    fn send<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Answer> {
-        Box::pin(async move { self.call(call).await.unwrap_or_else(Answer::Failed) })
+    fn send<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<Answer, Failure>> {
+        Box::pin(self.call(call))
     }
 }

@@ -1,5 +1,6 @@
 //! Where a document is kept.
 
+use backends::Failure;
 use futures::future::BoxFuture;
 
 use super::document::{Answer, Call};
@@ -7,6 +8,6 @@ use super::document::{Answer, Call};
 /// A place that keeps one document. A call is made once and repeated by nobody: it was decided on in
 /// a situation that may be over.
 pub trait Store: Send + Sync {
-    /// Makes a call.
-    fn send<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Answer>;
+    /// Makes a call; one that failed may have been done or not.
+    fn send<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<Answer, Failure>>;
 }

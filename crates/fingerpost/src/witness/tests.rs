@@ -208,3 +208,30 @@ fn a_restarted_process_goes_on_with_its_region_s_lease_but_gives_it_up_only_afte
     let late = start + LEASE + Duration::from_millis(1);
     assert_eq!(written(one.next(&give_up, late, Timestamp::UNIX_EPOCH)).holder, "");
 }
+
+#[test]
+fn what_a_witness_says_of_the_time_changes_nothing() {
+    for wrong in [Timestamp::MIN, Timestamp::UNIX_EPOCH, Timestamp::MAX] {
+        let document = Document { written: Some(wrong), ..document("a", 7) };
+        assert_eq!(taken_after(&document, wrong), LEASE, "{wrong}");
+    }
+    let endless = Document { lease_milliseconds: u64::MAX, ..document("a", 7) };
+    let day = Duration::from_secs(86_400);
+    assert_eq!(taken_after(&endless, Timestamp::MAX), day, "nobody is waited for for ever");
+}
+
+/// How long a document of another's is looked at, every few seconds, before the lease is taken.
+fn taken_after(document: &Document, wall: Timestamp) -> Duration {
+    let (mut one, start) = (claimant("b"), Instant::now());
+    let mut passed = Duration::ZERO;
+    loop {
+        see(&mut one, start + passed, document);
+        let late = start + passed + Duration::from_millis(1);
+        assert_eq!(one.next(&NOW, start + passed, wall), None);
+        if let Some(call) = one.next(&NOW, late, wall) {
+            assert_eq!(written(Some(call)).holder, "b");
+            return passed;
+        }
+        passed += Duration::from_secs(10);
+    }
+}

@@ -4,6 +4,7 @@ use api::{Kind, Object, Spec};
 use dns::{Rdata, Rtype};
 use serde_json::{Value, json};
 
+use super::told::tree;
 use super::{ChildRef, ChildSet, gateway_of, label_value};
 use crate::front::kuadrant_policy::default_policy;
 use crate::marks::{
@@ -11,7 +12,7 @@ use crate::marks::{
 };
 use crate::output::{ChildSeed, Outcome};
 use crate::planner::{Evaluated, Planner};
-use crate::record_tree::{SteeredSet, TreeSet, record_tree};
+use crate::record_tree::TreeSet;
 use crate::snapshot::Id;
 
 impl Planner {
@@ -142,29 +143,17 @@ fn endpoints(object: &Object, sets: &[ChildSet<'_>], outcome: &Outcome) -> Vec<V
 }
 
 fn endpoints_of_name(owner: &str, sets: &[&ChildSet<'_>], settings: &[Value]) -> Vec<Value> {
-    let tree = sets.first().filter(|set| set.claim.name != set.claim.zone).and_then(|first| {
-        let steered: Option<Vec<_>> = sets.iter().map(|set| set.steered()).collect();
-        record_tree(&first.claim.name, owner, &steered?)
-    });
-    match tree {
+    match tree(owner, sets) {
         Some(tree) => tree.iter().map(tree_endpoint).collect(),
         None => sets.iter().map(|set| endpoint(set, settings)).collect(),
     }
 }
 
-impl ChildSet<'_> {
-    fn steered(&self) -> Option<SteeredSet<'_>> {
-        let (steering, _) = self.steered.as_ref()?;
-        Some(SteeredSet { data: self.data, rtype: self.claim.rtype, steering })
-    }
-}
-
 fn endpoint(set: &ChildSet<'_>, settings: &[Value]) -> Value {
-    let data = set.steered.as_ref().map_or(set.data, |(_, members)| members);
     let mut endpoint = json!({
         "dnsName": set.claim.name.undotted(),
         "recordType": set.claim.rtype.to_string(),
-        "targets": data.iter().map(target).collect::<Vec<_>>(),
+        "targets": set.flat().iter().map(target).collect::<Vec<_>>(),
     });
     if let Some(ttl) = set.ttl {
         endpoint["recordTTL"] = json!(ttl);

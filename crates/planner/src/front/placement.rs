@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::Object;
-use api::placement::PlacementSpec;
+use api::placement::{PlacementMode, PlacementSpec};
 use dns::{Name, ProbeId, RecordSet, Rtype};
 
 pub(crate) use self::regions::{Lack, Region};
@@ -139,7 +139,20 @@ fn sets(spec: &PlacementSpec, name: &Name, outcome: &PlacementOutcome) -> Vec<Re
     let regions: Vec<&Region> = outcome.line.iter().filter_map(|name| outcome.region(name)).collect();
     let part = |region: &&Region| Part { name: region.name.clone(), targets: region.targets.clone() };
     let parts: Vec<Part> = regions.iter().map(part).collect();
-    steered::sets(name, spec.ttl(), &parts, &|rtype, leaves| tree::tree(spec, rtype, leaves, &regions))
+    let as_record_tree = matches!(outcome.class, Some((_, Some(Backing::ExternalDNS(_)))));
+    let tree = |rtype, leaves| tree::tree(spec, as_record_tree, rtype, leaves, &regions);
+    let mut sets = steered::sets(name, spec.ttl(), &parts, &tree);
+    if spec.mode == PlacementMode::WeightedCanary {
+        sets.retain(|set| !is_of_drained_only(&regions, set.rtype));
+    }
+    sets
+}
+
+/// Whether only drained regions have data of a type, which then is nobody's; not where all are drained.
+fn is_of_drained_only(regions: &[&Region], rtype: Rtype) -> bool {
+    let has = |region: &Region| region.targets.iter().any(|(target, _)| target.rtype() == rtype);
+    let mut in_use = regions.iter().filter(|region| region.weight > 0).peekable();
+    in_use.peek().is_some() && !in_use.any(|region| has(region))
 }
 
 /// The DNSEndpoint of a placement whose class is an ExternalDNS.

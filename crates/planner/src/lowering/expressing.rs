@@ -1,41 +1,27 @@
-//! What a provider can express of a steering, by what it says of itself.
+//! What a provider can express of a steering, by what it can do.
 //!
-//! PowerDNS, as its own code has it: one success is up; up to 4.9 one failure is down, only 200 is
-//! up and the server sets the interval; groups of addresses for a port came with 4.8; certificates
-//! are never looked at; a draw has no health check of its own.
+//! All that is checked together is asked one question; a draw has no check of its own, so what it is
+//! drawn from must not need one.
 
 use dns::{ProbeId, Steering};
 
-use super::Abilities;
+use super::{Abilities, Checks};
 use crate::probe::{Certificate, ProbeQuestion, ProbeSpec, ProbeTarget};
-
-/// PowerDNS's interval up to 4.9, as long as nobody configured another, in milliseconds.
-const SERVER_INTERVAL: u64 = 5_000;
-/// The version that came with a way to check more exactly.
-const EXACT: (u16, u16) = (5, 0);
-/// The version that came with groups for ports.
-const GROUPS: (u16, u16) = (4, 8);
 
 /// What a probe does, by what it is known by.
 pub(crate) type Probes<'a> = &'a dyn Fn(ProbeId) -> Option<&'a ProbeSpec>;
 
 /// Whether a provider can do what a steering says, its probes included.
 pub(crate) fn expresses(steering: &Steering, probes: Probes<'_>, abilities: &Abilities) -> bool {
-    match abilities {
-        Abilities::None | Abilities::Powerdns { lua: false, .. } => false,
-        Abilities::Powerdns { version, geoip, lua: true } => {
-            Powerdns { version: *version, geoip: *geoip, probes }.expresses(steering)
-        }
-    }
+    abilities.chooses && Judge { abilities, probes }.expresses(steering)
 }
 
-struct Powerdns<'a> {
-    version: (u16, u16),
-    geoip: bool,
-    probes: Probes<'a>,
+struct Judge<'a, 'p> {
+    abilities: &'a Abilities,
+    probes: Probes<'p>,
 }
 
-impl Powerdns<'_> {
+impl Judge<'_, '_> {
     fn expresses(&self, steering: &Steering) -> bool {
         match steering {
             Steering::All(_) => self.checks(&[steering]),
@@ -48,11 +34,11 @@ impl Powerdns<'_> {
             Steering::Weighted { choices, .. } => choices.iter().all(|(_, choice)| is_unwatched_leaf(choice)),
             Steering::Closest(choices) => {
                 let choices: Vec<_> = choices.iter().map(|(_, choice)| choice).collect();
-                self.geoip && self.checks_as_one(&choices)
+                self.abilities.knows_places && self.checks_as_one(&choices)
             }
             Steering::Geo { choices, default } => {
                 let inner = choices.iter().all(|(_, choice)| self.expresses(choice));
-                self.geoip && inner && self.expresses(default)
+                self.abilities.knows_places && inner && self.expresses(default)
             }
         }
     }
@@ -76,32 +62,34 @@ impl Powerdns<'_> {
             let spec = (self.probes)(*probe);
             spec.is_some_and(|spec| ProbeSpec { target: first.target.clone(), ..spec.clone() } == *first)
         };
-        probes.len() == members.len() && probes.iter().all(is_alike) && self.asks_so(first, groups)
+        let is_one_question = probes.len() == members.len() && probes.iter().all(is_alike);
+        is_one_question && self.abilities.checks.can_ask(first, groups)
     }
+}
 
-    fn asks_so(&self, probe: &ProbeSpec, groups: usize) -> bool {
+impl Checks {
+    /// Whether so many groups can be checked as a probe says.
+    fn can_ask(&self, probe: &ProbeSpec, groups: usize) -> bool {
         let question = match &probe.question {
-            ProbeQuestion::Connect => groups == 1 || self.version >= GROUPS,
+            ProbeQuestion::Connect => groups == 1 || self.orders_connections,
             ProbeQuestion::Page { tls, codes, .. } => {
-                *tls != Some(Certificate::Verified) && self.expects(codes)
+                *tls != Some(Certificate::Verified) && self.can_expect(codes)
             }
         };
         let at_an_address = matches!(probe.target, ProbeTarget::Address(_));
         question && at_an_address && self.keeps_time(probe)
     }
 
-    fn expects(&self, codes: &[(u16, u16)]) -> bool {
+    fn can_expect(&self, codes: &[(u16, u16)]) -> bool {
         match codes {
-            [(first, last)] => first == last && (*first == 200 || self.version >= EXACT),
+            [(first, last)] => first == last && (*first == 200 || self.is_told_codes),
             _ => false,
         }
     }
 
     fn keeps_time(&self, probe: &ProbeSpec) -> bool {
-        let is_whole = |time: u64| time.is_multiple_of(1_000);
-        let is_exact = self.version >= EXACT && is_whole(probe.interval);
-        let is_the_servers = probe.failures == 1 && probe.interval == SERVER_INTERVAL;
-        probe.successes == 1 && is_whole(probe.timeout) && (is_exact || is_the_servers)
+        let counts = probe.successes == 1 && (probe.failures == 1 || self.is_told_failures);
+        counts && probe.timeout.is_multiple_of(1_000) && self.interval.allows(probe.interval)
     }
 }
 

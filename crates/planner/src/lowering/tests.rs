@@ -56,7 +56,7 @@ fn what_is_alive_stands_for_the_tree(
     assert_eq!(tree.map(|tree| flat(&tree)).unwrap_or_default(), standing);
 }
 
-/// A probe that every PowerDNS can do; its target is a number.
+/// A probe that the plain provider can do; its target is a number.
 fn probe(number: u16) -> ProbeSpec {
     let page =
         ProbeQuestion::Page { tls: None, host: "a.test".into(), path: "/".into(), codes: vec![(200, 200)] };
@@ -75,9 +75,31 @@ fn page(tls: Option<Certificate>, codes: &[(u16, u16)]) -> ProbeQuestion {
     ProbeQuestion::Page { tls, host: "a.test".into(), path: "/".into(), codes: codes.to_vec() }
 }
 
-fn can(steering: &Steering, version: (u16, u16), probe: &ProbeSpec) -> bool {
-    let abilities = Abilities::Powerdns { version, geoip: true, lua: true };
-    expresses(steering, &|_| Some(probe), &abilities)
+/// A provider that chooses, knows places and checks every 5 s, as all are checked alike.
+const PLAIN: Abilities = Abilities {
+    chooses: true,
+    knows_places: true,
+    checks: Checks {
+        orders_connections: false,
+        is_told_codes: false,
+        is_told_failures: false,
+        interval: CheckInterval::Fixed(5_000),
+    },
+};
+
+/// One that checks as exactly as can be said.
+const EXACT: Abilities = Abilities {
+    checks: Checks {
+        orders_connections: true,
+        is_told_codes: true,
+        is_told_failures: true,
+        interval: CheckInterval::StepsOf(5_000),
+    },
+    ..PLAIN
+};
+
+fn can(steering: &Steering, abilities: &Abilities, probe: &ProbeSpec) -> bool {
+    expresses(steering, &|_| Some(probe), abilities)
 }
 
 #[rstest]
@@ -85,53 +107,54 @@ fn can(steering: &Steering, version: (u16, u16), probe: &ProbeSpec) -> bool {
 #[case(|probe: &mut ProbeSpec| probe.failures = 3, false, true)]
 #[case(|probe: &mut ProbeSpec| probe.successes = 2, false, false)]
 #[case(|probe: &mut ProbeSpec| probe.interval = 10_000, false, true)]
+#[case(|probe: &mut ProbeSpec| probe.interval = 7_000, false, false)]
 #[case(|probe: &mut ProbeSpec| probe.interval = 500, false, false)]
+#[case(|probe: &mut ProbeSpec| probe.timeout = 1_500, false, false)]
 #[case(|probe: &mut ProbeSpec| probe.question = page(None, &[(200, 299)]), false, false)]
 #[case(|probe: &mut ProbeSpec| probe.question = page(None, &[(204, 204)]), false, true)]
 #[case(|probe: &mut ProbeSpec| probe.question = page(Some(Certificate::Verified), &[(200, 200)]), false, false)]
 #[case(|probe: &mut ProbeSpec| probe.question = page(Some(Certificate::Any), &[(200, 200)]), true, true)]
 #[case(|probe: &mut ProbeSpec| probe.question = ProbeQuestion::Connect, false, true)]
 #[case(|probe: &mut ProbeSpec| probe.target = ProbeTarget::Host(dns::Name::parse("lb.test").unwrap()), false, false)]
-fn powerdns_is_left_what_its_version_can_do(
+fn a_provider_is_left_what_it_can_do(
     #[case] change: fn(&mut ProbeSpec),
-    #[case] by_4_7: bool,
-    #[case] by_5_0: bool,
+    #[case] by_plain: bool,
+    #[case] by_exact: bool,
 ) {
     let mut probe = probe(1);
     change(&mut probe);
-    assert_eq!([can(&failover(), (4, 7), &probe), can(&failover(), (5, 0), &probe)], [by_4_7, by_5_0]);
+    assert_eq!([can(&failover(), &PLAIN, &probe), can(&failover(), &EXACT, &probe)], [by_plain, by_exact]);
 }
 
 #[test]
-fn a_port_in_one_group_is_every_powerdns_s() {
+fn a_port_in_one_group_needs_no_order() {
     let probe = ProbeSpec { question: ProbeQuestion::Connect, ..probe(1) };
-    assert!(can(&all(&[0, 1]), (4, 7), &probe));
+    assert!(can(&all(&[0, 1]), &PLAIN, &probe));
 }
 
 #[test]
 fn a_draw_is_expressed_once_it_is_pruned() {
     let drawn = weighted([80, 20]);
-    assert!(!can(&drawn, (5, 0), &probe(1)), "it has no health check of its own");
-    assert!(can(&pruned(&drawn, &|_| true).unwrap(), (4, 7), &probe(1)));
+    assert!(!can(&drawn, &EXACT, &probe(1)), "it has no health check of its own");
+    assert!(can(&pruned(&drawn, &|_| true).unwrap(), &PLAIN, &probe(1)));
 }
 
 #[test]
-fn who_has_no_lua_or_knows_no_places_expresses_neither() {
-    let powerdns = |geoip, lua| Abilities::Powerdns { version: (5, 0), geoip, lua };
+fn who_does_not_choose_or_knows_no_places_expresses_neither() {
+    let one = |knows_places, chooses| Abilities { chooses, knows_places, ..EXACT };
     let by = |steering: &Steering, abilities| expresses(steering, &|_| None, &abilities);
     let near = pruned(&closest(), &|_| true).unwrap();
-    assert!(by(&near, powerdns(true, true)));
-    assert!(!by(&near, powerdns(false, true)));
-    assert!(!by(&near, powerdns(true, false)));
-    assert!(!by(&near, Abilities::None));
-    assert!(!by(&pruned(&places(), &|_| true).unwrap(), powerdns(false, true)));
+    assert!(by(&near, one(true, true)));
+    assert!(!by(&near, one(false, true)));
+    assert!(!by(&near, one(true, false)));
+    assert!(!by(&near, Abilities::NONE));
+    assert!(!by(&pruned(&places(), &|_| true).unwrap(), one(false, true)));
 }
 
 #[test]
 fn probes_that_ask_differently_are_not_one_check() {
     let specs = [probe(1), ProbeSpec { port: 81, ..probe(2) }];
-    let abilities = Abilities::Powerdns { version: (5, 0), geoip: false, lua: true };
     let by_number = |id: ProbeId| specs.get(id.0 as usize);
-    assert!(!expresses(&all(&[0, 1]), &by_number, &abilities));
-    assert!(expresses(&all(&[0]), &by_number, &abilities));
+    assert!(!expresses(&all(&[0, 1]), &by_number, &EXACT));
+    assert!(expresses(&all(&[0]), &by_number, &EXACT));
 }

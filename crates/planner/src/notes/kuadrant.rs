@@ -3,13 +3,15 @@
 use api::Kind;
 use dns::Geo;
 
+use super::dnsclass::handed_over;
 use super::fate::{Fate, failed, foreign};
+use super::steering::steering;
 use crate::backing::Backing;
 use crate::facts::ObjectKey;
 use crate::front::kuadrant_policy::{Attachment, spec_of};
 use crate::front::listener_gateway::{ListenerProblem, ListenersOutcome, Trouble};
 use crate::input::ObjectRef;
-use crate::note::Note;
+use crate::note::{Note, Severity};
 use crate::output::{Claim, Outcome};
 use crate::planner::{Evaluated, Planner};
 use crate::snapshot::{Entry, Id};
@@ -55,7 +57,11 @@ fn applied(planner: &Planner, entry: &Entry, target: &str) -> Vec<Note> {
     let found = id.and_then(|id| Some((id, planner.evaluated(id)?)));
     match found {
         Some((id, evaluated)) => match &evaluated.output.outcome {
-            Outcome::Listeners(outcome) => steered(planner, entry, id, evaluated, outcome),
+            Outcome::Listeners(outcome) => {
+                let mut notes = steered(planner, entry, id, evaluated, outcome);
+                notes.extend(gateway_steering(planner, id));
+                notes
+            }
             _ => Vec::new(),
         },
         None => Vec::new(),
@@ -86,10 +92,39 @@ fn steered(
         let more = outcome.problems.len() - 1;
         return self::problem(problem, more);
     }
+    let mut notes = delivered(planner, policy, id, evaluated, outcome);
+    if notes.first().is_none_or(|note| note.condition != "Ready") {
+        notes.insert(0, ready(outcome));
+    }
+    notes
+}
+
+/// How the names fare at the classes that have to confirm them: the worst, and what ExternalDNS says.
+fn delivered(
+    planner: &Planner,
+    policy: &Entry,
+    id: Id,
+    evaluated: &Evaluated,
+    outcome: &ListenersOutcome,
+) -> Vec<Note> {
+    let mut handed = handed_over(planner, id);
+    let published = handed.pop();
+    handed.retain(|ready| ready.severity > Severity::Good);
     let backing = |claim: &Claim| outcome.backings.get(claim.scope.class()?);
-    let mut claims = evaluated.output.claims.iter();
-    let bad = claims.find_map(|claim| unwell(planner, policy, backing(claim), claim));
-    bad.unwrap_or_else(|| vec![ready(outcome)])
+    let bad = |claim: &Claim| unwell(planner, policy, backing(claim), claim);
+    // Of those that are as bad the last is taken, which is the first claim.
+    let all = std::iter::once(handed).chain(evaluated.output.claims.iter().rev().filter_map(bad));
+    let worst = all.max_by_key(|notes| notes.first().map(|note| note.severity));
+    let refused = planner.failed_children(id).map(|message| vec![Note::waiting("ApplyFailed", message)]);
+    refused.or(worst).unwrap_or_default().into_iter().chain(published).collect()
+}
+
+/// How the classes of a gateway's names steer; nothing where it has none, or not all of them.
+pub(crate) fn gateway_steering(planner: &Planner, id: Id) -> Option<Note> {
+    let evaluated = planner.evaluated(id)?;
+    let Outcome::Listeners(outcome) = &evaluated.output.outcome else { return None };
+    let has_all = !evaluated.output.claims.is_empty() && planner.lost(id).is_empty();
+    has_all.then(|| steering(planner, id, &|class| outcome.backings.get(class).cloned()))
 }
 
 fn troubled(trouble: &Trouble) -> Vec<Note> {
@@ -147,10 +182,6 @@ fn problem(problem: &ListenerProblem, more: usize) -> Vec<Note> {
 /// How a claim fares where its class is a provider that has to confirm it, unless it stands there.
 fn unwell(planner: &Planner, policy: &Entry, backing: Option<&Backing>, claim: &Claim) -> Option<Vec<Note>> {
     let class = claim.scope.class()?;
-    if let Some(Backing::ExternalDNS(controller)) = backing {
-        let message = format!("handed over to {controller} by DNSEndpoint objects, which nobody confirms");
-        return Some(vec![Note::unknown("Ready", "Pending", message)]);
-    }
     backing.filter(|backing| backing.is_provider())?;
     let pending = || {
         let message = format!("DNSClass {class} has not confirmed {} yet", claim.name.undotted());

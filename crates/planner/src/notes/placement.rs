@@ -2,15 +2,14 @@
 
 use super::dnsclass::handed_over;
 use super::fate::{Fate, failed, foreign};
+use super::steering::steering;
 use crate::backing::Backing;
 use crate::front::placement::{Lack, PlacementOutcome, PlacementState, Region};
 use crate::note::Note;
-use crate::output::Claim;
 use crate::planner::Planner;
 use crate::probe::TargetState;
 use crate::region_health::RegionState;
 use crate::snapshot::{Entry, Id};
-use crate::steered_delivery::Manner;
 
 pub(crate) fn placement(planner: &Planner, id: Id, entry: &Entry, outcome: &PlacementOutcome) -> Vec<Note> {
     let mut notes = match &outcome.state {
@@ -19,9 +18,10 @@ pub(crate) fn placement(planner: &Planner, id: Id, entry: &Entry, outcome: &Plac
     };
     if outcome.state == PlacementState::Claimed {
         notes.push(healthy(planner, id, outcome));
-        notes.extend(planner.lost(id).is_empty().then(|| steering(planner, id, outcome)));
+        let backing = |_: &str| outcome.class.as_ref().and_then(|(_, backing)| backing.clone());
+        notes.extend(planner.lost(id).is_empty().then(|| steering(planner, id, &backing)));
     }
-    notes.extend(regions(outcome));
+    notes.extend(regions(outcome, is_record_tree(planner, id, outcome)));
     notes.extend(witness(planner, entry, outcome));
     notes
 }
@@ -164,46 +164,8 @@ fn down_text(state: &RegionState) -> String {
     format!("{} is down ({})", state.name, state.message)
 }
 
-/// Which way of steering the class got.
-fn steering(planner: &Planner, id: Id, outcome: &PlacementOutcome) -> Note {
-    let claims = planner.evaluated(id).map(|one| &one.output.claims[..]).unwrap_or_default();
-    let Some(claim) = claims.iter().find(|claim| claim.steering.is_some()) else {
-        return Note::fact("Steering", "Plain", "every client is given the same addresses");
-    };
-    match &outcome.class {
-        None | Some((_, Some(Backing::Embedded) | None)) => {
-            Note::fact("Steering", "Native", "our own servers choose for each client")
-        }
-        Some((class, Some(Backing::ExternalDNS(_)))) => {
-            let message = format!("DNSClass {class} is given record sets, as far as ExternalDNS has them");
-            Note::fact("Steering", "RecordSets", message)
-        }
-        Some((class, Some(_))) => provider_steering(planner, id, class, claim),
-    }
-}
-
-fn provider_steering(planner: &Planner, id: Id, class: &str, claim: &Claim) -> Note {
-    match planner.manner(id, class, claim) {
-        Manner::Plain => Note::fact("Steering", "Plain", "every client is given the same addresses"),
-        Manner::Native => {
-            Note::fact("Steering", "Native", format!("DNSClass {class} chooses for each client, and probes"))
-        }
-        Manner::Among => {
-            let message = format!("DNSClass {class} chooses for each client, among what our probes hold up");
-            Note::fact("Steering", "Native", message)
-        }
-        Manner::Membership => {
-            let message = format!(
-                "DNSClass {class} cannot choose as this asks for: it is given what our probes hold up, and \
-                 every client gets the same"
-            );
-            Note::lacking("Steering", "SteeringReduced", message)
-        }
-    }
-}
-
 /// What is amiss with the regions themselves.
-fn regions(outcome: &PlacementOutcome) -> Option<Note> {
+fn regions(outcome: &PlacementOutcome, is_tree: bool) -> Option<Note> {
     let lacks = outcome.regions.iter().filter_map(|region| Some((region, region.lack.as_ref()?)));
     let lacks: Vec<String> = lacks.map(|(region, lack)| lack_text(region, lack)).collect();
     if outcome.is_frozen {
@@ -213,7 +175,7 @@ fn regions(outcome: &PlacementOutcome) -> Option<Note> {
     if !lacks.is_empty() {
         return Some(Note::lacking("Regions", "NoAddress", lacks.join("; ")));
     }
-    mixed(outcome).or_else(|| families(outcome))
+    mixed(outcome).or_else(|| families(outcome, is_tree))
 }
 
 fn lack_text(region: &Region, lack: &Lack) -> String {
@@ -235,8 +197,12 @@ fn mixed(outcome: &PlacementOutcome) -> Option<Note> {
 }
 
 /// Regions of which only some have IPv6 or IPv4 addresses: who asks for those is sent to these.
-fn families(outcome: &PlacementOutcome) -> Option<Note> {
-    let line: Vec<&Region> = outcome.line.iter().filter_map(|name| outcome.region(name)).collect();
+fn families(outcome: &PlacementOutcome, is_tree: bool) -> Option<Note> {
+    let mut line: Vec<&Region> = outcome.line.iter().filter_map(|name| outcome.region(name)).collect();
+    // What only drained ones have is not answered.
+    if line.iter().any(|region| region.weight > 0) {
+        line.retain(|region| region.weight > 0);
+    }
     let has = |region: &Region, rtype| region.targets.iter().any(|(target, _)| target.rtype() == rtype);
     let without = |rtype| -> Vec<&str> {
         line.iter().filter(|region| !has(region, rtype)).map(|region| &*region.name).collect()
@@ -244,14 +210,22 @@ fn families(outcome: &PlacementOutcome) -> Option<Note> {
     for (rtype, family) in [(dns::Rtype::A, "IPv4"), (dns::Rtype::AAAA, "IPv6")] {
         let without = without(rtype);
         if !without.is_empty() && without.len() < line.len() {
-            let message = format!(
-                "{} has no {family} address, so that who asks for one is sent elsewhere",
-                without.join(", ")
-            );
+            let elsewhere = match is_tree {
+                true => "so that who asks for one and is sent there gets none",
+                false => "so that who asks for one is sent elsewhere",
+            };
+            let message = format!("{} has no {family} address, {elsewhere}", without.join(", "));
             return Some(Note::lacking("Regions", "FamiliesDiffer", message));
         }
     }
     None
+}
+
+/// Whether an ExternalDNS is given a record tree, which all types of a name share.
+fn is_record_tree(planner: &Planner, id: Id, outcome: &PlacementOutcome) -> bool {
+    let claims = planner.evaluated(id).map(|one| &one.output.claims[..]).unwrap_or_default();
+    let is_external = matches!(outcome.class, Some((_, Some(Backing::ExternalDNS(_)))));
+    is_external && claims.iter().any(|claim| planner.has_record_tree(id, claim))
 }
 
 /// What the witness says, and that nothing moves without it.

@@ -1,13 +1,12 @@
 //! Whether the world sees the records of a route or gateway: ours to say for our own server, else
 //! ExternalDNS's, where its registry is made of objects (ERRATA, "Ready and Published").
 
-use std::collections::BTreeMap;
-
 use api::foreign::{DeliveredRecord, Delivery};
 use api::{Object, Spec};
 use dns::{Name, Rdata, Rtype};
 
 use super::fate::{Fate, foreign};
+use crate::children::ToldSet;
 use crate::facts::Index;
 use crate::input::ClusterId;
 use crate::note::Note;
@@ -27,14 +26,14 @@ struct Deliverers<'a> {
     /// The controllers that deliver by other means.
     controllers: Vec<String>,
     /// What those have been given; a record that two of them have is in it twice.
-    claims: Vec<&'a Claim>,
+    given: Vec<ToldSet>,
     /// What we write to providers ourselves, with the class.
     provided: Vec<(&'a str, &'a Claim)>,
 }
 
 /// What is known of the records' publication; nothing where there are none.
 pub(super) fn published(planner: &Planner, id: Id) -> Option<Note> {
-    let Deliverers { classes, mut controllers, claims, provided } = deliverers(planner, id)?;
+    let Deliverers { classes, mut controllers, given, provided } = deliverers(planner, id)?;
     if controllers.is_empty() && provided.is_empty() {
         let served = format!("answered by our own server, class {}", classes.join(", "));
         return (!classes.is_empty()).then(|| Note::fact("Published", "Programmed", served));
@@ -46,7 +45,7 @@ pub(super) fn published(planner: &Planner, id: Id) -> Option<Note> {
     {
         return Some(again);
     }
-    let said = if claims.is_empty() { Delivery::Programmed } else { delivery(planner, cluster, &claims) };
+    let said = delivery(planner, cluster, given);
     let mut provided_by: Vec<String> =
         provided.iter().map(|(class, _)| format!("DNSClass {class}")).collect();
     provided_by.dedup();
@@ -76,11 +75,11 @@ fn deliverers(planner: &Planner, id: Id) -> Option<Deliverers<'_>> {
             Some(Err(class)) => {
                 let without = format!("{} (DNSClass {class} has no view)", seed.controller);
                 deliverers.controllers.push(without);
-                deliverers.claims.extend(claims);
+                deliverers.given.extend(given(planner, id, &claims));
             }
             None => {
                 deliverers.controllers.push(seed.controller.to_string());
-                deliverers.claims.extend(claims);
+                deliverers.given.extend(given(planner, id, &claims));
             }
         }
     }
@@ -120,50 +119,45 @@ fn own_class<'a>(
     }
 }
 
+/// What an ExternalDNS is given of some claims, name by name.
+fn given(planner: &Planner, id: Id, claims: &[&Claim]) -> Vec<ToldSet> {
+    let mut sorted: Vec<&Claim> = claims.to_vec();
+    sorted.sort_by_key(|claim| &claim.name);
+    let names = sorted.chunk_by(|one, other| one.name == other.name);
+    names.flat_map(|claims| planner.told_sets(id, claims)).collect()
+}
+
 /// What ExternalDNS says of the records together: one that failed decides, then one that is not yet
 /// known to stand.
-fn delivery(planner: &Planner, cluster: ClusterId, claims: &[&Claim]) -> Delivery {
-    let mut wanted: BTreeMap<(&Name, Rtype), (usize, &[Rdata])> = BTreeMap::new();
-    for claim in claims {
-        let data = planner.set_data(claim).unwrap_or(&claim.data);
-        wanted.entry((&claim.name, claim.rtype)).or_insert((0, data)).0 += 1;
-    }
+fn delivery(planner: &Planner, cluster: ClusterId, mut given: Vec<ToldSet>) -> Delivery {
+    given.sort_unstable();
     let mut all_programmed = true;
-    for ((name, rtype), (count, data)) in wanted {
-        let said: Vec<_> = said_of(planner, cluster, name, rtype, data).collect();
+    for alike in given.chunk_by(|one, other| one == other) {
+        let said: Vec<_> = said_of(planner, cluster, &alike[0]).collect();
         if let Some(failure) = said.iter().find_map(|(object, record)| failure(object, record)) {
             return Delivery::Failed(failure.into());
         }
         // Each controller has a registry and so an object of its own.
         let programmed = said.iter().filter(|(_, record)| record.delivery == Delivery::Programmed).count();
-        all_programmed &= programmed >= count;
+        all_programmed &= programmed >= alike.len();
     }
     if all_programmed { Delivery::Programmed } else { Delivery::Accepted }
-}
-
-impl Planner {
-    /// The data of the record set that a claim of a class is part of.
-    fn set_data(&self, claim: &Claim) -> Option<&[Rdata]> {
-        claim.scope.class()?;
-        let node = self.zone_state(&claim.zone)?.nodes.get(&claim.name)?;
-        let set = node.sets.iter().find(|set| set.scope == claim.scope && set.rtype == claim.rtype)?;
-        Some(&set.data)
-    }
 }
 
 /// ExternalDNS's objects that are about exactly this record set.
 fn said_of<'a>(
     planner: &'a Planner,
     cluster: ClusterId,
-    name: &Name,
-    rtype: Rtype,
-    data: &'a [Rdata],
+    set: &'a ToldSet,
 ) -> impl Iterator<Item = (&'a Object, &'a DeliveredRecord)> {
-    let index = Index::Delivered(cluster, name.clone(), rtype);
+    let index = Index::Delivered(cluster, set.name.clone(), set.rtype);
     let objects: Vec<_> = planner.snapshot.indexed(&index).map(|(_, id)| id).collect();
     let objects = objects.into_iter().filter_map(|id| planner.snapshot.object(id));
+    let is_about = |record: &DeliveredRecord| {
+        *record.set_identifier == set.identifier && targets(record, set.rtype) == set.data
+    };
     objects.filter_map(move |object| match &object.spec {
-        Spec::ExternalDNSRecord(record) if targets(record, rtype) == data => Some((&**object, &**record)),
+        Spec::ExternalDNSRecord(record) if is_about(record) => Some((&**object, &**record)),
         _ => None,
     })
 }

@@ -12,6 +12,7 @@ use crate::facts::Index;
 use crate::front::kuadrant_policy::targets;
 use crate::input::ClusterId;
 use crate::place::Scope;
+use crate::record_tree::hosts_of;
 use crate::setting::Numbering;
 use crate::snapshot::Id;
 use crate::views::Signer;
@@ -65,7 +66,9 @@ impl Planner {
         merge_moves(&mut work.delta.children);
         self.take_outcomes(&mut work);
         for (cluster, name) in std::mem::take(&mut work.delivered) {
-            work.statuses.extend(self.claimants(cluster, &name));
+            for host in hosts_of(&name).into_iter().chain([name]) {
+                work.statuses.extend(self.claimants(cluster, &host));
+            }
         }
         self.tell_deliveries(&mut work);
         let policies = self.policies_of(&work.statuses);

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use dns::{Member, RecordSet};
+use dns::Member;
 use rstest::rstest;
 
 use super::*;
@@ -19,11 +19,23 @@ fn weighted(choices: &[(u32, &str, u16)]) -> Steering {
     Steering::Weighted { sticky: false, choices }
 }
 
+fn addresses(rtype: Rtype) -> Vec<Rdata> {
+    let texts = if rtype == Rtype::A { ["192.0.2.1", "192.0.2.2"] } else { ["2001:db8::1", "2001:db8::2"] };
+    texts.map(|one| Rdata::parse(rtype, one, &Name::root()).unwrap()).to_vec()
+}
+
 fn tree(host: &str, steering: Steering) -> Option<Vec<String>> {
-    let data = ["192.0.2.1", "192.0.2.2"].map(|one| Rdata::parse(Rtype::A, one, &Name::root()).unwrap());
-    let set = RecordSet::steered(name(host), Rtype::A, 30, data.to_vec(), steering);
-    let steering = set.steering.as_ref().unwrap();
-    let sets = [SteeredSet { data: &set.data, rtype: Rtype::A, steering }];
+    tree_of(host, &[(Rtype::A, steering.clone(), steering)])
+}
+
+/// The tree of sets, each by its type with what is up of it and all of it.
+fn tree_of(host: &str, sets: &[(Rtype, Steering, Steering)]) -> Option<Vec<String>> {
+    let data = [Rtype::A, Rtype::AAAA].map(addresses);
+    let sets = sets.iter().map(|(rtype, steering, whole)| {
+        let data: &[Rdata] = if *rtype == Rtype::A { &data[0] } else { &data[1] };
+        SteeredSet { data, rtype: *rtype, steering, whole }
+    });
+    let sets: Vec<_> = sets.collect();
     let line = |set: TreeSet| {
         let data: Vec<String> = set.data.iter().map(ToString::to_string).collect();
         let identifier = set.identifier.map(|text| format!(" [{text}]")).unwrap_or_default();
@@ -84,4 +96,41 @@ fn other_steering_has_no_tree() {
     assert_eq!(tree("app.test", leaf("weu", &[0])), None);
     let long = format!("{}.test", ["a".repeat(60).as_str(); 4].join("."));
     assert_eq!(tree(&long, weighted(&[(1, "weu", 0), (1, "neu", 1)])), None);
+}
+
+#[test]
+fn a_cluster_that_is_down_by_one_family_loses_nobody_an_answer() {
+    let both = weighted(&[(80, "weu", 0), (20, "neu", 1)]);
+    let (left, only) = (weighted(&[(20, "neu", 1)]), weighted(&[(80, "weu", 0)]));
+    let lines = tree_of("app.test", &[(Rtype::A, left, both), (Rtype::AAAA, only.clone(), only)]).unwrap();
+    let of = |cluster: &str| stable_hash(cluster);
+    let has = |cluster: &str, data: &str| {
+        lines.iter().any(|line| line.starts_with(&of(cluster)) && line.ends_with(data))
+    };
+    assert!(has("weu", " AAAA 2001:db8::1") && has("weu", " A 192.0.2.2"), "{lines:#?}");
+    assert!(has("neu", " A 192.0.2.2"), "{lines:#?}");
+    assert!(!has("neu", " AAAA 2001:db8::1"), "it never had one: {lines:#?}");
+}
+
+#[test]
+fn the_place_for_everybody_else_is_one_for_all_types() {
+    let (irish, american) = (weighted(&[(1, "weu", 0)]), weighted(&[(1, "neu", 1)]));
+    let country = |code: &[u8; 2], choice: &Steering| (Geo::Country(*code), choice.clone());
+    let choices = vec![country(b"IE", &irish), country(b"US", &american)];
+    let a = Steering::Geo { choices, default: Box::new(irish) };
+    let aaaa = Steering::Geo { choices: vec![country(b"US", &american)], default: Box::new(american) };
+    let sets = [(Rtype::A, a.clone(), a), (Rtype::AAAA, aaaa.clone(), aaaa)];
+    let lines = tree_of("app.test", &sets).unwrap().join("\n");
+    let default = lines.lines().find(|line| line.contains("[default]")).unwrap();
+    assert!(default.contains("CNAME ie.lb-"), "{lines}");
+}
+
+#[rstest]
+#[case("lb-1a2b.app.test", &["*.app.test", "app.test"])]
+#[case("ie.lb-1a2b.app.test", &["*.app.test", "app.test"])]
+#[case("a.ie.lb-1a2b.app.test", &[])]
+#[case("app.test", &[])]
+fn a_name_of_a_tree_leads_to_its_host(#[case] inside: &str, #[case] hosts: &[&str]) {
+    let found: Vec<String> = hosts_of(&name(inside)).iter().map(Name::undotted).collect();
+    assert_eq!(found, hosts);
 }

@@ -173,3 +173,34 @@ fn a_name_outside_all_zones_has_no_zone() {
     assert_eq!(story("a.example.com").zone, None);
     assert_eq!(story("www.example.net").zone.unwrap().source, "Zone dns/net");
 }
+
+#[test]
+fn the_way_of_a_gateway_names_its_policy_its_clusters_and_how_its_classes_steer() {
+    let mut planner = world();
+    let address = |value: &str| json!({ "type": "kuadrant.io/MultiClusterIPAddress", "value": value });
+    let policy =
+        json!({ "targetRef": { "name": "edge" }, "loadBalancing": { "weighted": { "default": 10 } } });
+    let zones = json!({ "zones": ["hcpapps.net"], "server": "http://192.0.2.1:7100" });
+    planner.apply(vec![
+        object("dns.homelab.mortenolsen.pro/v1alpha1", "DNSClass", "", "apps", zones),
+        object("kuadrant.io/v1alpha1", "DNSPolicy", "apps", "even", policy),
+        put(json!({
+            "apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway",
+            "metadata": { "namespace": "apps", "name": "edge" },
+            "spec": { "listeners": [{ "name": "api", "hostname": "myapp.hcpapps.net" }] },
+            "status": { "addresses": [address("a/192.0.2.1"), address("b/192.0.2.2")] },
+        })),
+    ]);
+    let story = planner.explain(&Name::parse("myapp.hcpapps.net").unwrap());
+    assert_eq!(short(&story.makers), ["Gateway apps/edge Pending"], "as its policy says");
+    let reduced =
+        "Steering SteeringReduced: DNSClass apps cannot choose as this asks for: every client gets the same";
+    let way = [
+        "DNSPolicy apps/even: applies to it",
+        "DNSClass apps: webhook server http://192.0.2.1:7100",
+        "cluster a: weight 10",
+        "cluster b: weight 10",
+        reduced,
+    ];
+    assert_eq!(story.makers[0].way, way);
+}

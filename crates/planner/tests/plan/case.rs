@@ -313,6 +313,7 @@ fn subject(change: &Change) -> (u16, String) {
         | Change::DeleteFile(cluster, path) => (cluster.0, format!("file {path}")),
         Change::Serial(origin, _) => (0, format!("serial {origin}")),
         Change::Signed(vault, origin, _) => (0, format!("signed {vault} {origin}")),
+        Change::Answers(origin) => (0, format!("answers {origin}")),
         Change::Health(probe, _) => (0, format!("health {}", probe.0)),
         Change::Direction(cluster, reference, _) => (cluster.0, format!("direction {}", reference.name)),
         Change::ChildOutcome(child, _) => (child.cluster.0, format!("outcome {child:?}")),

@@ -3,13 +3,13 @@
 //! ```text
 //! # target: ADDRESS Up|Down|Never|Unknown[ REASON]      what came of its probes; Never: down, and never seen up
 //! # direction: NAMESPACE/NAME ACTIVE|-[ HOLDER GENERATION[ TROUBLE]]
-//! # abilities: CLASS VERSION[ geoip][ lua]
+//! # abilities: CLASS[ chooses][ places][ connections][ codes][ failures] every|steps MILLISECONDS
 //! ```
 
 use dns::{ProbeId, RecordSet, Steering};
 use planner::{
-    Abilities, Certificate, Change, ClusterId, Direction, LeaseFact, Planner, ProbeQuestion, ProbeSpec,
-    ProbeTarget, TargetHealth, TargetState,
+    Abilities, Certificate, Change, CheckInterval, Checks, ClusterId, Direction, LeaseFact, Planner,
+    ProbeQuestion, ProbeSpec, ProbeTarget, TargetHealth, TargetState,
 };
 
 use crate::case::reference;
@@ -63,10 +63,20 @@ pub(crate) fn direction(cluster: ClusterId, rest: &str) -> Change {
 
 pub(crate) fn abilities(rest: &str) -> Change {
     let words: Vec<&str> = rest.split(' ').collect();
-    let (major, minor) = words[1].split_once('.').unwrap();
-    let version = (major.parse().unwrap(), minor.parse().unwrap());
-    let (geoip, lua) = (words.contains(&"geoip"), words.contains(&"lua"));
-    Change::ClassAbilities(words[0].into(), Abilities::Powerdns { version, geoip, lua })
+    let has = |word: &str| words.contains(&word);
+    let interval = words[words.len() - 1].parse().unwrap();
+    let checks = Checks {
+        orders_connections: has("connections"),
+        is_told_codes: has("codes"),
+        is_told_failures: has("failures"),
+        interval: if has("steps") {
+            CheckInterval::StepsOf(interval)
+        } else {
+            CheckInterval::Fixed(interval)
+        },
+    };
+    let abilities = Abilities { chooses: has("chooses"), knows_places: has("places"), checks };
+    Change::ClassAbilities(words[0].into(), abilities)
 }
 
 /// Which part of a set a client gets.

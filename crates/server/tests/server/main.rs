@@ -12,6 +12,7 @@ mod lookup;
 mod model;
 mod properties;
 mod scenario;
+mod shares;
 mod steering;
 mod streams;
 mod transfers;

@@ -1,54 +1,94 @@
 //! A small database of places in MaxMind's format: three networks, each with country, continent and
-//! coordinates.
+//! coordinates, and addresses that a test puts there too.
 
-/// The first octet of a network, its country, continent, latitude and longitude.
-type Entry = (u8, &'static str, &'static str, f64, f64);
+use std::net::Ipv4Addr;
 
-const ENTRIES: [Entry; 3] =
-    [(16, "IE", "EU", 53.3, -6.3), (17, "DE", "EU", 52.5, 13.4), (18, "US", "NA", 40.7, -74.0)];
-/// A whole tree over the first eight bits of an address.
-const NODES: u32 = 255;
-
-/// The file's octets.
-pub(super) fn file() -> Vec<u8> {
-    let (mut data, mut places) = (Vec::new(), [NODES; 256]);
-    for entry in ENTRIES {
-        places[usize::from(entry.0)] = NODES + 16 + data.len() as u32;
-        data.extend(place(entry));
-    }
-    let child = |number: u32| match number.checked_sub(NODES) {
-        Some(octet) => places[octet as usize],
-        None => number,
-    };
-    let records = (0..NODES).flat_map(|node| [child(2 * node + 1), child(2 * node + 2)]);
-    let tree = records.flat_map(u32::to_be_bytes);
-    tree.chain([0; 16]).chain(data).chain(*b"\xab\xcd\xefMaxMind.com").chain(metadata()).collect()
+/// Where something is.
+pub(crate) struct Place {
+    pub(crate) country: &'static str,
+    pub(crate) continent: &'static str,
+    pub(crate) latitude: f64,
+    pub(crate) longitude: f64,
 }
 
-fn place((_, country, continent, latitude, longitude): Entry) -> Vec<u8> {
+/// The places of 16.0.0.0/8, 17.0.0.0/8 and 18.0.0.0/8.
+pub(crate) const PLACES: [Place; 3] = [
+    Place { country: "IE", continent: "EU", latitude: 53.3, longitude: -6.3 },
+    Place { country: "DE", continent: "EU", latitude: 52.5, longitude: 13.4 },
+    Place { country: "US", continent: "NA", latitude: 40.7, longitude: -74.0 },
+];
+
+/// What a bit of an address leads to.
+#[derive(Clone, Copy)]
+enum Branch {
+    Nowhere,
+    Node(u32),
+    Place(usize),
+}
+
+/// The file's octets; each of these addresses is in the place with its number.
+pub(crate) fn file(homes: &[(Ipv4Addr, usize)]) -> Vec<u8> {
+    let mut nodes = vec![[Branch::Nowhere; 2]];
+    for (place, first) in [16, 17, 18].into_iter().enumerate() {
+        insert(&mut nodes, Ipv4Addr::new(first, 0, 0, 0), 8, place);
+    }
+    homes.iter().for_each(|(address, place)| insert(&mut nodes, *address, 32, *place));
+    let count = nodes.len() as u32;
+    let (mut data, mut starts) = (Vec::new(), Vec::new());
+    for one in &PLACES {
+        starts.push(count + 16 + data.len() as u32);
+        data.extend(place(one));
+    }
+    let record = |branch: &Branch| match branch {
+        Branch::Nowhere => count,
+        Branch::Node(number) => *number,
+        Branch::Place(number) => starts[*number],
+    };
+    let tree = nodes.iter().flatten().map(record).flat_map(u32::to_be_bytes);
+    tree.chain([0; 16]).chain(data).chain(*b"\xab\xcd\xefMaxMind.com").chain(metadata(count)).collect()
+}
+
+/// Puts a network into the tree, which has nothing of it yet.
+fn insert(nodes: &mut Vec<[Branch; 2]>, network: Ipv4Addr, bits: usize, place: usize) {
+    let bit = |depth: usize| (network.to_bits() >> (31 - depth) & 1) as usize;
+    let mut at = 0;
+    for depth in 0..bits - 1 {
+        at = match nodes[at][bit(depth)] {
+            Branch::Node(next) => next as usize,
+            _ => {
+                nodes[at][bit(depth)] = Branch::Node(nodes.len() as u32);
+                nodes.push([Branch::Nowhere; 2]);
+                nodes.len() - 1
+            }
+        };
+    }
+    nodes[at][bit(bits - 1)] = Branch::Place(place);
+}
+
+fn place(place: &Place) -> Vec<u8> {
     let location = [
         map(3),
-        [text("latitude"), double(latitude)].concat(),
-        [text("longitude"), double(longitude)].concat(),
+        [text("latitude"), double(place.latitude)].concat(),
+        [text("longitude"), double(place.longitude)].concat(),
         // Without it PowerDNS takes no coordinates.
         [text("accuracy_radius"), number(5, &[0, 1])].concat(),
     ];
     [
         map(3),
         text("continent"),
-        [map(1), text("code"), text(continent)].concat(),
+        [map(1), text("code"), text(place.continent)].concat(),
         text("country"),
-        [map(1), text("iso_code"), text(country)].concat(),
+        [map(1), text("iso_code"), text(place.country)].concat(),
         text("location"),
         location.concat(),
     ]
     .concat()
 }
 
-fn metadata() -> Vec<u8> {
+fn metadata(nodes: u32) -> Vec<u8> {
     [
         map(9),
-        [text("node_count"), number(6, &NODES.to_be_bytes())].concat(),
+        [text("node_count"), number(6, &nodes.to_be_bytes())].concat(),
         [text("record_size"), number(5, &[0, 32])].concat(),
         [text("ip_version"), number(5, &[0, 4])].concat(),
         [text("database_type"), text("GeoIP2-City")].concat(),

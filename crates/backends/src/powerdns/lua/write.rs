@@ -98,10 +98,23 @@ impl Writer {
             let is_code = code.len() == 2 && code.bytes().all(|octet| octet.is_ascii_alphabetic());
             let code = Some(code.to_ascii_uppercase()).filter(|_| is_code).ok_or(LuaError::Place)?;
             self.push(&format!("{function}('{code}') and "));
-            self.expression(expression)?;
+            self.choice(expression)?;
             self.push(" or ");
         }
         self.expression(otherwise)
+    }
+
+    /// Places within a place are kept together: `and` binds closer than their `or`.
+    fn choice(&mut self, expression: &Expression) -> Result<(), LuaError> {
+        match expression {
+            Expression::Places(..) => {
+                self.push("(");
+                self.expression(expression)?;
+                self.push(")");
+                Ok(())
+            }
+            _ => self.expression(expression),
+        }
     }
 
     fn options(&mut self, options: &Options) -> Result<(), LuaError> {
@@ -168,13 +181,18 @@ impl Writer {
         if items.is_empty() { Err(LuaError::Empty) } else { Ok(()) }
     }
 
-    /// A text: harmless letters as they are, all others by their numbers.
+    /// A text: harmless letters as they are, all others by their numbers. Pieces are put together by a
+    /// function, since Lua refuses a chain of 200 operators, and then the whole body.
     fn text(&mut self, text: &str) {
-        self.push("''");
-        for run in text.as_bytes().chunk_by(|one, next| is_harmless(*one) == is_harmless(*next)) {
-            for piece in run.chunks(RUN / 4) {
-                self.push("..");
-                self.push(&literal(piece));
+        let runs = text.as_bytes().chunk_by(|one, next| is_harmless(*one) == is_harmless(*next));
+        let pieces: Vec<String> = runs.flat_map(|run| run.chunks(most(run))).map(literal).collect();
+        match pieces.as_slice() {
+            [] => self.push("''"),
+            [piece] => self.push(piece),
+            pieces => {
+                self.push("table.concat({");
+                pieces.iter().for_each(|piece| self.push(&format!("{piece},")));
+                self.push("})");
             }
         }
     }
@@ -182,6 +200,11 @@ impl Writer {
     fn push(&mut self, token: &str) {
         self.tokens.push(token.to_owned());
     }
+}
+
+/// How many octets of a run go into one piece: one is as long as its number in the end.
+fn most(run: &[u8]) -> usize {
+    if run.iter().all(|octet| is_harmless(*octet)) { RUN } else { RUN / 4 }
 }
 
 fn literal(octets: &[u8]) -> String {
@@ -195,7 +218,7 @@ fn literal(octets: &[u8]) -> String {
 }
 
 fn is_harmless(octet: u8) -> bool {
-    octet.is_ascii_alphanumeric() || b" .:/_?=&-,@+".contains(&octet)
+    octet.is_ascii_alphanumeric() || b" .:/_?=&-,@+%".contains(&octet)
 }
 
 fn selector(selector: Selector) -> &'static str {

@@ -12,6 +12,7 @@ use super::super::protocol::{GENERATION, NONCE, OWNER, SIGNATURE, TIMESTAMP};
 use super::super::verification::Fence;
 use super::super::{Keys, hex, nonce, signature};
 use crate::Failure;
+use crate::transport::http::bearer;
 
 const AGENT: &str = concat!("fingerpost/", env!("CARGO_PKG_VERSION"));
 
@@ -65,7 +66,7 @@ impl Target {
             authority: authority.to_owned(),
             base: uri.path().trim_end_matches('/').to_owned(),
             keys,
-            bearer: token.map(bearer).transpose()?,
+            bearer: token.map(|token| bearer(token.expose())).transpose()?,
         })
     }
 
@@ -123,13 +124,6 @@ impl std::fmt::Debug for Target {
             .field("base", &self.base)
             .finish_non_exhaustive()
     }
-}
-
-fn bearer(token: &SecretText) -> Result<HeaderValue, Failure> {
-    let wrong = |_| Failure::Unsupported("the token cannot be sent: it is no text of one line");
-    let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose().trim())).map_err(wrong)?;
-    value.set_sensitive(true);
-    Ok(value)
 }
 
 fn random<const N: usize>() -> Result<[u8; N], Failure> {

@@ -2,11 +2,16 @@
 
 use backends::Entry;
 use backends::delivery::Written;
+use backends::powerdns::Version;
 use dns::{Member, Rdata, Steering};
 
 use super::*;
 
-const POWERDNS: Abilities = Abilities::Powerdns { version: (4, 7), geoip: false, lua: true };
+const OLD: Dialect = Dialect::Lua(Version { major: 4, minor: 7 });
+
+fn class() -> Steered {
+    Steered { dialect: OLD, ..Steered::default() }
+}
 
 fn name() -> Name {
     Name::parse("www.example.org").unwrap()
@@ -42,8 +47,8 @@ fn stands(set: &RecordSet) -> SetResult {
 
 #[test]
 fn what_stands_as_lua_is_told_as_the_set_itself() {
-    let mut class = Steered::default();
-    let told = class.tell(node(&[steered()]), true, &POWERDNS, &|_| None);
+    let mut class = class();
+    let told = class.tell(node(&[steered()]), true, &|_| None);
     let lua = told.sets[0].set.clone();
     assert_eq!((told.sets.len(), lua.rtype), (1, STEERED));
     assert_eq!(class.hear(report(STEERED, stands(&lua))), [report(Rtype::A, stands(&steered()))]);
@@ -59,9 +64,9 @@ fn what_stands_as_lua_is_told_as_the_set_itself() {
 
 #[test]
 fn a_set_that_is_plain_again_speaks_for_itself() {
-    let mut class = Steered::default();
-    class.tell(node(&[steered()]), true, &POWERDNS, &|_| None);
-    let told = class.tell(node(&[plain()]), false, &POWERDNS, &|_| None);
+    let mut class = class();
+    class.tell(node(&[steered()]), true, &|_| None);
+    let told = class.tell(node(&[plain()]), false, &|_| None);
     assert_eq!(told, node(&[plain()]));
     let gone = SetResult::Absent { deleted: true };
     assert!(class.hear(report(STEERED, gone)).is_empty());
@@ -70,19 +75,19 @@ fn a_set_that_is_plain_again_speaks_for_itself() {
 
 #[test]
 fn a_steered_set_without_a_choice_stands_as_a_plain_one() {
-    let mut class = Steered::default();
+    let mut class = class();
     let members = [0, 1].map(|data| Member { data, probe: None }).to_vec();
     let all = RecordSet { steering: Some(Steering::All(members).into()), ..plain() };
-    let told = class.tell(node(std::slice::from_ref(&all)), true, &POWERDNS, &|_| None);
+    let told = class.tell(node(std::slice::from_ref(&all)), true, &|_| None);
     assert_eq!(told, node(&[plain()]));
     assert_eq!(class.hear(report(Rtype::A, stands(&plain()))), [report(Rtype::A, stands(&all))]);
 }
 
 #[test]
 fn a_set_is_gone_when_what_stood_for_it_is() {
-    let mut class = Steered::default();
-    class.tell(node(&[steered()]), true, &POWERDNS, &|_| None);
-    assert_eq!(class.tell(node(&[]), false, &POWERDNS, &|_| None), node(&[]));
+    let mut class = class();
+    class.tell(node(&[steered()]), true, &|_| None);
+    assert_eq!(class.tell(node(&[]), false, &|_| None), node(&[]));
     let gone = SetResult::Absent { deleted: true };
     assert_eq!(class.hear(report(STEERED, gone.clone())), [report(Rtype::A, gone.clone())]);
     assert!(class.hear(report(STEERED, gone)).is_empty(), "once");
@@ -91,12 +96,29 @@ fn a_set_is_gone_when_what_stood_for_it_is() {
 #[test]
 fn what_stands_stays_until_the_server_said_what_it_can_do() {
     let mut class = Steered { is_open: true, ..Steered::default() };
-    let told = class.tell(node(&[plain()]), true, &Abilities::None, &|_| None);
+    let told = class.tell(node(&[plain()]), true, &|_| None);
     assert_eq!((told.sets.len(), told.kept), (0, vec![Rtype::A, Rtype::AAAA, STEERED]));
-    let unsteered = class.tell(node(&[plain()]), false, &Abilities::None, &|_| None);
+    let unsteered = class.tell(node(&[plain()]), false, &|_| None);
     assert_eq!(unsteered, node(&[plain()]), "which does not depend on that");
     assert!(class.decided().is_empty());
-    class.decide();
+    class.decide(OLD);
     assert_eq!(class.decided(), [(zone(), name())]);
     assert!(class.decided().is_empty());
+}
+
+#[test]
+fn a_server_of_another_version_is_told_again_what_it_steers() {
+    let mut class = class();
+    class.tell(node(&[steered()]), true, &|_| None);
+    class.decide(OLD);
+    assert!(class.decided().is_empty(), "it says what it said before");
+    class.decide(Dialect::Lua(Version { major: 5, minor: 0 }));
+    assert_eq!(class.decided(), [(zone(), name())]);
+}
+
+#[test]
+fn what_is_steered_stands_plainly_where_it_cannot_be_told() {
+    let mut class = Steered::default();
+    assert_eq!(class.tell(node(&[steered()]), true, &|_| None), node(&[plain()]));
+    assert_eq!(class.hear(report(Rtype::A, stands(&plain()))), [report(Rtype::A, stands(&steered()))]);
 }

@@ -52,15 +52,17 @@ fn candidates(regions: &[Region], spec: &PlacementSpec, active: Option<&str>) ->
     line
 }
 
-/// Which of the regions a client gets; nothing where all clients get all there is.
+/// Which of the regions a client gets; nothing where all clients get all there is. As a record tree, weights
+/// stand even where a single region has data of a type, so that all of a name's types have one form.
 pub(super) fn tree(
     spec: &PlacementSpec,
+    as_record_tree: bool,
     rtype: Rtype,
     mut leaves: Vec<(usize, Steering)>,
     regions: &[&Region],
 ) -> Option<Steering> {
     let is_watched = leaves.iter().any(|(_, leaf)| leaf.members().iter().any(|one| one.probe.is_some()));
-    let is_only = leaves.len() == 1;
+    let is_only = leaves.len() == 1 && !(as_record_tree && spec.mode == PlacementMode::WeightedCanary);
     if spec.mode == PlacementMode::SingleRegion || (is_only && !is_watched) {
         return None;
     }
