@@ -11,6 +11,7 @@
 
 mod keys;
 mod readiness;
+mod remembering;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use jiff::civil::Date;
 use planner::{Change, Delta, Planner, Setting};
 use server::Endpoint;
 use tokio::sync::mpsc::{Receiver, channel};
+use tokio::time::MissedTickBehavior;
 
 use crate::cli::DnsArguments;
 use crate::cluster::{Awaited, Board, Connection, News, Subject, feed, serials, watch};
@@ -94,6 +96,8 @@ struct Nameserver {
     published: bool,
     /// Some address could not be opened.
     unbound: bool,
+    /// What a restart is to know may have changed since it was saved.
+    unsaved: bool,
 }
 
 impl Nameserver {
@@ -124,6 +128,7 @@ impl Nameserver {
             date: None,
             published: false,
             unbound: false,
+            unsaved: false,
         };
         let wanted = Ports::default().endpoints(&views);
         nameserver.bind_first(&wanted).await?;
@@ -144,7 +149,10 @@ impl Nameserver {
         let board = watch::start(connection, &subjects, arguments.resync_period, &sender);
         drop(sender);
         self.readiness.watch(board.clone());
-        let mut changes = self.first_changes(&mut news, &board).await;
+        let mut changes = self.remembered();
+        changes.extend(self.first_changes(&mut news, &board).await);
+        let mut retry = tokio::time::interval(RETRY);
+        retry.set_missed_tick_behavior(MissedTickBehavior::Delay);
         changes.extend(self.instance.sightings.retell());
         loop {
             self.follow(std::mem::take(&mut changes)).await?;
@@ -156,7 +164,7 @@ impl Nameserver {
                     }
                 }
                 seen = self.probes.next() => changes.extend(seen),
-                () = tokio::time::sleep(RETRY) => self.look_again().await?,
+                _ = retry.tick() => self.look_again().await?,
             }
             heard.into_iter().for_each(|one| take(one, &mut changes));
             self.report_state();
@@ -196,8 +204,13 @@ impl Nameserver {
         if !signed.is_empty() {
             delta.zones.extend(self.plan(signed)?.zones);
         }
-        if !self.published || !delta.is_empty() {
+        self.note_answers(&delta);
+        let is_first = !self.published;
+        if is_first || !delta.is_empty() {
             self.serve_change(&delta, !views.is_empty()).await?;
+        }
+        if is_first {
+            self.save_remembered();
         }
         if moved {
             self.instance.sign();
@@ -272,6 +285,7 @@ impl Nameserver {
     /// Tries again what failed, and looks at what nobody tells us of.
     async fn look_again(&mut self) -> Result<()> {
         self.instance.refresh_geo()?;
+        self.save_remembered();
         if self.unbound {
             self.listen_again().await;
         }
@@ -303,7 +317,8 @@ impl Nameserver {
         problems.iter().for_each(|problem| tracing::error!("{problem}"));
     }
 
-    async fn stop(self) {
+    async fn stop(mut self) {
+        self.save_remembered();
         self.listeners.stop().await;
         if let Some(keeper) = self.keeper {
             keeper.finish().await;

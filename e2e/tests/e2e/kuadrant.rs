@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use e2e::{DnsServer, dig, wait_for};
 use serde_json::{Value, json};
 
 use crate::world::{World, condition, endpoint, example_text};
@@ -52,6 +53,25 @@ apiVersion: dns.homelab.mortenolsen.pro/v1alpha1
 kind: DNSClass
 metadata: {name: route53}
 spec: {zones: [example.org], externalDNS: {controller: dns-aws}}
+"#;
+
+const EMBEDDED: &str = r#"
+apiVersion: dns.homelab.mortenolsen.pro/v1alpha1
+kind: DNSClass
+metadata: {name: edge}
+spec: {embedded: {}}
+---
+apiVersion: kubi.zone/v1alpha1
+kind: Zone
+metadata: {name: example-org, namespace: apps}
+spec: {domainName: example.org}
+"#;
+
+const MARKER: &str = r#"
+apiVersion: dns.homelab.mortenolsen.pro/v1alpha1
+kind: DNSRecord
+metadata: {name: marker, namespace: apps}
+spec: {type: A, domain: example.org, subdomain: marker, dnsClassRef: {name: edge}, values: [192.0.2.9], ttl: 60}
 "#;
 
 /// Waits until the weights of the tree are these, and as many clusters have addresses.
@@ -125,6 +145,28 @@ fn a_policy_spreads_clients_and_takes_one_condition_of_its_gateway() -> Result<(
     world.api().delete(GATEWAY)?;
     world.expect_gone(&endpoint("apps", TREE)).with_context(|| operator.output())?;
     world.expect_condition(&policy("mine"), "Ready", "False", "TargetNotFound")
+}
+
+#[test]
+fn a_gateway_that_lost_its_addresses_is_answered_over_a_restart() -> Result<()> {
+    let world = World::alone()?;
+    world.apply(EMBEDDED)?;
+    world.apply(&gateway(&[("weu", "192.0.2.1")]).to_string())?;
+    world.apply(&own_policy(5).to_string())?;
+    let mut server = world.dns("lost", &[])?;
+    let answer = |server: &DnsServer| anyhow::Ok(dig(server.dns(), "app.example.org A")?.data("A"));
+    wait_for("the answer", || Ok((answer(&server)? == ["192.0.2.1"]).then_some(())))
+        .with_context(|| server.output())?;
+    world.apply(&gateway(&[]).to_string())?;
+    world.apply(MARKER)?;
+    let marked = |server: &DnsServer| anyhow::Ok(dig(server.dns(), "marker.example.org A")?.data("A"));
+    wait_for("the change after it", || Ok((!marked(&server)?.is_empty()).then_some(())))?;
+    ensure!(answer(&server)? == ["192.0.2.1"], "{}", server.output());
+    server.restart()?;
+    world.apply(&MARKER.replace("192.0.2.9", "192.0.2.10"))?;
+    wait_for("a plan of the new process", || Ok((marked(&server)? == ["192.0.2.10"]).then_some(())))?;
+    ensure!(answer(&server)? == ["192.0.2.1"], "{}", server.output());
+    Ok(())
 }
 
 #[test]

@@ -243,6 +243,7 @@ impl Up {
         self.directing.begin(&self.instance.planner());
         self.transfers.follow();
         self.probes.follow(&self.instance.planner());
+        self.unsaved = true;
         // Last, so that whoever waits for it finds a process that has time for the first change.
         self.instance.set_ready();
         Ok(())

@@ -129,7 +129,7 @@ fn run(seed: u64) {
 
 #[test]
 fn promise_14_and_takeovers_hold_in_random_histories_of_several_owners() {
-    super::simulation::run_each("0..50", "several owners", run);
+    super::simulation::run_each("0..20", "several owners", run);
 }
 
 /// Two owners that want the same name, of which the first has it and the second waits.

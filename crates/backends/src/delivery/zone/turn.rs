@@ -162,6 +162,8 @@ impl Zone {
             self.turn.fenced_until = at.now + FENCED;
             return self.next_reading();
         }
+        // What the last reading said is told now: after this, it counts no more.
+        self.work_through(usize::MAX, at);
         self.pulse_sent = Some(at.now);
         self.pulse(generation, at)
     }
