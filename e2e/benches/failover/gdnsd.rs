@@ -34,9 +34,6 @@ pub(crate) fn start(interval: Option<u32>, rounds: usize) -> Result<World> {
     );
     folder.write("config", &configuration)?;
     let head = "@ 60 SOA ns admin 1 7200 900 1209600 60\n@ 60 NS ns\nns 60 A 127.0.0.1\n";
-    for part in ["run", "state", "zones"] {
-        std::fs::create_dir(folder.path().join(part))?;
-    }
     std::fs::write(folder.path().join("zones/failover.example"), format!("{head}{records}"))?;
     let mut command = Command::new(PROGRAM);
     command.arg("-c").arg(folder.path()).arg("start");
