@@ -1,11 +1,11 @@
 //! What a provider says of steering: what it can do of it, which is the planner's to know, and how steered
 //! record sets are written for it, which is ours. Pure.
 
-use planner::Abilities;
+use planner::{Abilities, Probes};
 
 use crate::Entry;
 use crate::powerdns::Version;
-use crate::powerdns::steered::{Lowered, Probes, lowered, unsteered};
+use crate::powerdns::steered::{Lowered, lowered, unsteered};
 
 /// What a provider says of steering.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -62,7 +62,7 @@ pub use front::dns_endpoint::{is_child_owner, is_own_child};
 pub use front::kuadrant_policy::is_default_policy;
 pub use input::{Change, ClusterId, FileNote, ObjectRef, SavedSerial};
 pub use last_valid::from_last_valid;
-pub use lowering::{Abilities, CheckInterval, Checks};
+pub use lowering::{Abilities, CheckInterval, Checks, Probes, Room};
 pub use memory::Memory;
 pub use note::{ConditionStatus, Note, Severity};
 pub use place::{Place, Scope};

@@ -15,7 +15,7 @@ mod tests;
 
 use dns::{Member, Steering};
 
-pub use abilities::{Abilities, CheckInterval, Checks};
+pub use abilities::{Abilities, CheckInterval, Checks, Probes, Room};
 pub(crate) use expressing::expresses;
 
 /// The tree with what is alive, and without probes; `None` where nothing is.

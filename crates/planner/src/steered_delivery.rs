@@ -97,14 +97,15 @@ impl Planner {
         // Owners add up to plain records only, so one who shares gives those that it would answer with.
         let is_shared = owner.is_some_and(|id| self.terms(id).0);
         let abilities = if is_shared { &Abilities::NONE } else { self.abilities_for(class, set.rtype) };
-        if expresses(&steering, &probes, abilities) {
+        if expresses(&set, &probes, abilities) {
             return (set, Manner::Native);
         }
         let (tree, _) = Alive::of(self, &set.data, &steering, &self.usable_of(owner)).pruned(&steering);
         let Some(tree) = tree else { return (set, Manner::Membership) };
-        let can_choose = expresses(&tree, &probes, abilities);
+        let among = restricted(set.clone(), &tree);
+        let can_choose = expresses(&among, &probes, abilities);
         if can_choose && is_a_choice(&tree) {
-            return (restricted(set, &tree), Manner::Among);
+            return (among, Manner::Among);
         }
         // Where only one choice is up, there is nothing to choose that the class could not.
         let is_left = can_choose && is_a_choice(&steering) && !is_ordered(&steering);
@@ -142,7 +143,7 @@ impl Planner {
         let probes = |probe| self.probing.spec(probe);
         let abilities = self.abilities_for(class, claim.rtype);
         let is_provided = self.delivering.classes.contains_key(class);
-        is_provided && !claim.steering.as_ref().is_some_and(|one| expresses(one, &probes, abilities))
+        is_provided && !expresses(&claim.set(), &probes, abilities)
     }
 
     /// How much of steering a class can do by itself for sets of a type: those of addresses.

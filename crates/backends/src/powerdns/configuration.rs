@@ -6,11 +6,11 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use planner::{Abilities, CheckInterval, Checks};
+use planner::{Abilities, CheckInterval, Checks, Room};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Version;
+use super::{Version, steered};
 use crate::{Dialect, Steers};
 
 /// The version that came with a way to check more exactly.
@@ -46,8 +46,12 @@ impl Configuration {
         if !(self.runs_lua() && self.takes_lua() && self.runs_to_the_end()) {
             return Steers::NOTHING;
         }
-        let abilities =
-            Abilities { chooses: true, knows_places: self.knows_places(), checks: self.checks(version) };
+        let abilities = Abilities {
+            chooses: true,
+            knows_places: self.knows_places(),
+            checks: self.checks(version),
+            room: Room(steered::is_writable),
+        };
         Steers { abilities, dialect: Dialect::Lua(version) }
     }
 

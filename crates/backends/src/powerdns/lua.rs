@@ -136,7 +136,7 @@ pub enum LuaError {
 /// The data of a LUA record that answers with records of this type.
 pub fn record(answers: Rtype, expression: &Expression, version: Version) -> Result<Rdata, LuaError> {
     let tokens = write::tokens(expression, version)?;
-    if tokens.iter().map(|token| steps(token)).sum::<usize>() > MOST_STEPS {
+    if steps(expression, version)? > MOST_STEPS {
         return Err(LuaError::TooLong);
     }
     let mut wire = answers.0.to_be_bytes().to_vec();
@@ -150,8 +150,23 @@ pub fn record(answers: Rtype, expression: &Expression, version: Version) -> Resu
 /// PowerDNS breaks off a body after 1,000 instructions, as it is installed; no answer would be left then.
 const MOST_STEPS: usize = 950;
 
+/// How many instructions it takes to find out that a client is not in a place, rather too many than too few.
+const STEPS_OF_A_PLACE: usize = 8;
+
+/// About how many instructions are run for an answer at most: of places all are looked at, and one is answered
+/// for.
+fn steps(expression: &Expression, version: Version) -> Result<usize, LuaError> {
+    let Expression::Places(places, otherwise) = expression else {
+        return Ok(write::tokens(expression, version)?.iter().map(|token| steps_of(token)).sum());
+    };
+    let answers = places.iter().map(|(_, answer)| answer).chain([&**otherwise]);
+    let mut each = answers.map(|answer| steps(answer, version));
+    let longest = each.try_fold(0, |longest, steps| Ok(longest.max(steps?)))?;
+    Ok(places.len() * STEPS_OF_A_PLACE + longest)
+}
+
 /// About how many instructions a token becomes, rather too many than too few.
-fn steps(token: &str) -> usize {
+fn steps_of(token: &str) -> usize {
     let more = |octet: u8| match octet {
         b',' | b'{' | b'}' | b' ' => 1,
         b'(' => 2,

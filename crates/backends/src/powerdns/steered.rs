@@ -13,7 +13,7 @@ mod tests;
 use std::net::IpAddr;
 
 use dns::{Geo, ProbeId, Rdata, RecordSet, Rtype, Steering};
-use planner::{ProbeQuestion, ProbeSpec};
+use planner::{ProbeQuestion, ProbeSpec, Probes};
 
 use super::content::LUA;
 use super::lua::{self, Expression, Options, Place, PortUp, Selector, UrlUp, Weighted};
@@ -22,9 +22,6 @@ use crate::Entry;
 
 /// The version that came with a way to check more exactly.
 const EXACT: Version = Version { major: 5, minor: 0 };
-
-/// What a probe does, by what it is known by.
-pub type Probes<'a> = &'a dyn Fn(ProbeId) -> Option<&'a ProbeSpec>;
 
 /// What a PowerDNS is to hold at a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,8 +35,15 @@ pub struct Lowered {
 /// The type of the record sets that stand for others.
 pub const STEERED: Rtype = LUA;
 
+/// Whether a steered set of addresses can be written as Lua, for whichever version: a newer one is told more.
+/// The other type's may be as long.
+pub(super) fn is_writable(set: &RecordSet, probes: Probes<'_>) -> bool {
+    let written = lua_set(std::slice::from_ref(set), probes, EXACT);
+    written.is_some_and(|written| octets(&written.data) <= request::LARGEST_SET / 2)
+}
+
 /// What a PowerDNS of a version is to hold for the record sets of one name. What cannot be written as Lua
-/// after all is held as a plain set of everything, which is a right answer too.
+/// is held as a plain set of everything; the planner asks [`is_writable`] before it comes to that.
 pub fn lowered(entries: Vec<Entry>, probes: Probes<'_>, version: Version) -> Lowered {
     if entries.iter().all(|entry| entry.set.steering.is_none()) {
         return Lowered { entries, spoken_for: Vec::new() };
@@ -82,12 +86,15 @@ fn lua_set(sets: &[RecordSet], probes: Probes<'_>, version: Version) -> Option<R
         lua::record(set.rtype, &expression, version).ok()
     });
     let data = data.collect::<Option<Vec<Rdata>>>()?;
-    let octets: usize = data.iter().map(|data| data.wire().len()).sum();
-    if octets > request::LARGEST_SET {
+    if octets(&data) > request::LARGEST_SET {
         return None;
     }
     let ttl = sets.iter().map(|set| set.ttl).min()?;
     Some(RecordSet::new(first.name.clone(), LUA, ttl, data))
+}
+
+fn octets(data: &[Rdata]) -> usize {
+    data.iter().map(|data| data.wire().len()).sum()
 }
 
 struct Writer<'a, 'p> {

@@ -16,9 +16,10 @@ use std::collections::HashMap;
 use api::DNSClassSpec;
 use api::dnsclass::Backend;
 use backends::delivery::{Node, Report, SetResult};
-use backends::powerdns::steered::{Probes, STEERED};
+use backends::powerdns::steered::STEERED;
 use backends::{Dialect, SetKey};
 use dns::{Name, RecordSet, Rtype};
+use planner::Probes;
 
 const ADDRESSES: [Rtype; 2] = [Rtype::A, Rtype::AAAA];
 

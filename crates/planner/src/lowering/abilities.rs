@@ -4,6 +4,13 @@
 //! successes, several right codes, and times that are no whole seconds. Where one of these is asked for,
 //! the probing is ours.
 
+use dns::{ProbeId, RecordSet};
+
+use crate::probe::ProbeSpec;
+
+/// What a probe does, by what it is known by.
+pub type Probes<'a> = &'a dyn Fn(ProbeId) -> Option<&'a ProbeSpec>;
+
 /// How much of the steering a provider can do by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Abilities {
@@ -14,7 +21,28 @@ pub struct Abilities {
     pub knows_places: bool,
     /// What it checks by itself.
     pub checks: Checks,
+    /// Whether it has room for a steered set.
+    pub room: Room,
 }
+
+/// Whether a set as it is steered can be written for a provider: it may get too long, or hold a text that
+/// has no place there. Who writes it knows, so that is who is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Room(pub fn(&RecordSet, Probes<'_>) -> bool);
+
+impl Room {
+    /// Of a provider that can be told anything.
+    pub const ENDLESS: Room = Room(|_, _| true);
+}
+
+/// Two that differ and are taken for one do the same; two of the same taken for different cost a look.
+impl PartialEq for Room {
+    fn eq(&self, other: &Room) -> bool {
+        std::ptr::fn_addr_eq(self.0, other.0)
+    }
+}
+
+impl Eq for Room {}
 
 /// How exactly a provider checks by itself what it answers with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +77,7 @@ impl Abilities {
             is_told_failures: false,
             interval: CheckInterval::Fixed(0),
         },
+        room: Room::ENDLESS,
     };
 }
 

@@ -3,17 +3,16 @@
 //! All that is checked together is asked one question; a draw has no check of its own, so what it is
 //! drawn from must not need one.
 
-use dns::{ProbeId, Steering};
+use dns::{ProbeId, RecordSet, Steering};
 
-use super::{Abilities, Checks};
+use super::{Abilities, Checks, Probes};
 use crate::probe::{Certificate, ProbeQuestion, ProbeSpec, ProbeTarget};
 
-/// What a probe does, by what it is known by.
-pub(crate) type Probes<'a> = &'a dyn Fn(ProbeId) -> Option<&'a ProbeSpec>;
-
-/// Whether a provider can do what a steering says, its probes included.
-pub(crate) fn expresses(steering: &Steering, probes: Probes<'_>, abilities: &Abilities) -> bool {
-    abilities.chooses && Judge { abilities, probes }.expresses(steering)
+/// Whether a provider can do what a set's steering says, its probes included.
+pub(crate) fn expresses(set: &RecordSet, probes: Probes<'_>, abilities: &Abilities) -> bool {
+    let judge = Judge { abilities, probes };
+    let can = |steering: &Steering| judge.expresses(steering) && abilities.room.0(set, probes);
+    abilities.chooses && set.steering.as_deref().is_some_and(can)
 }
 
 struct Judge<'a, 'p> {

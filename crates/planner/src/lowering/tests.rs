@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use dns::{Geo, Location, ProbeId};
+use dns::{Geo, Location, Name, ProbeId, Rdata, RecordSet, Rtype};
 use rstest::rstest;
 
 use super::*;
@@ -85,6 +85,7 @@ const PLAIN: Abilities = Abilities {
         is_told_failures: false,
         interval: CheckInterval::Fixed(5_000),
     },
+    room: Room::ENDLESS,
 };
 
 /// One that checks as exactly as can be said.
@@ -98,8 +99,14 @@ const EXACT: Abilities = Abilities {
     ..PLAIN
 };
 
+/// Three addresses that are steered so.
+fn steered(steering: &Steering) -> RecordSet {
+    let data = (0..3).map(|last| Rdata::a([192, 0, 2, last].into())).collect();
+    RecordSet::steered(Name::parse("www.test").unwrap(), Rtype::A, 30, data, steering.clone())
+}
+
 fn can(steering: &Steering, abilities: &Abilities, probe: &ProbeSpec) -> bool {
-    expresses(steering, &|_| Some(probe), abilities)
+    expresses(&steered(steering), &|_| Some(probe), abilities)
 }
 
 #[rstest]
@@ -142,7 +149,7 @@ fn a_draw_is_expressed_once_it_is_pruned() {
 #[test]
 fn who_does_not_choose_or_knows_no_places_expresses_neither() {
     let one = |knows_places, chooses| Abilities { chooses, knows_places, ..EXACT };
-    let by = |steering: &Steering, abilities| expresses(steering, &|_| None, &abilities);
+    let by = |steering: &Steering, abilities| expresses(&steered(steering), &|_| None, &abilities);
     let near = pruned(&closest(), &|_| true).unwrap();
     assert!(by(&near, one(true, true)));
     assert!(!by(&near, one(false, true)));
@@ -155,6 +162,13 @@ fn who_does_not_choose_or_knows_no_places_expresses_neither() {
 fn probes_that_ask_differently_are_not_one_check() {
     let specs = [probe(1), ProbeSpec { port: 81, ..probe(2) }];
     let by_number = |id: ProbeId| specs.get(id.0 as usize);
-    assert!(!expresses(&all(&[0, 1]), &by_number, &EXACT));
-    assert!(expresses(&all(&[0]), &by_number, &EXACT));
+    assert!(!expresses(&steered(&all(&[0, 1])), &by_number, &EXACT));
+    assert!(expresses(&steered(&all(&[0])), &by_number, &EXACT));
+}
+
+#[test]
+fn a_provider_without_room_for_a_set_is_not_left_it() {
+    let cramped = Abilities { room: Room(|set, _| set.data.len() < 3), ..EXACT };
+    assert!(can(&failover(), &EXACT, &probe(1)));
+    assert!(!can(&failover(), &cramped, &probe(1)));
 }

@@ -3,19 +3,21 @@
 //! ```text
 //! # target: ADDRESS Up|Down|Never|Unknown[ REASON]      what came of its probes; Never: down, and never seen up
 //! # direction: NAMESPACE/NAME ACTIVE|-[ HOLDER GENERATION[ TROUBLE]]
-//! # abilities: CLASS[ chooses][ places][ connections][ codes][ failures] every|steps MILLISECONDS
+//! # abilities: CLASS[ chooses][ places][ connections][ codes][ failures][ cramped] every|steps MILLISECONDS
 //! ```
 
 use dns::{ProbeId, RecordSet, Steering};
 use planner::{
     Abilities, Certificate, Change, CheckInterval, Checks, ClusterId, Direction, LeaseFact, Planner,
-    ProbeQuestion, ProbeSpec, ProbeTarget, TargetHealth, TargetState,
+    ProbeQuestion, ProbeSpec, ProbeTarget, Room, TargetHealth, TargetState,
 };
 
 use crate::case::reference;
 
 /// When everything happens.
 const TIME: i64 = 1_767_225_600;
+/// Of a provider that is told of two addresses at most.
+const CRAMPED: Room = Room(|set, _| set.data.len() <= 2);
 /// Stands for the probes of a target, which are known once it is planned.
 const SOME: ProbeId = ProbeId(0);
 
@@ -75,7 +77,8 @@ pub(crate) fn abilities(rest: &str) -> Change {
             CheckInterval::Fixed(interval)
         },
     };
-    let abilities = Abilities { chooses: has("chooses"), knows_places: has("places"), checks };
+    let room = if has("cramped") { CRAMPED } else { Room::ENDLESS };
+    let abilities = Abilities { chooses: has("chooses"), knows_places: has("places"), checks, room };
     Change::ClassAbilities(words[0].into(), abilities)
 }
 

@@ -47,12 +47,17 @@ pub(super) fn large(count: usize, version: Version) -> Vec<Shape> {
     let wide: Vec<_> = addresses.chunks(2).map(|pair| (1, pair.to_vec())).collect();
     let odd = Options { contains: Some("a'".repeat(count)), ..Options::default() };
     let one = vec![IpAddr::from(Ipv4Addr::LOCALHOST)];
-    let shapes: [(&str, Expression); 5] = [
+    let letter = |at: usize| char::from(b'A' + (at % 26) as u8);
+    let code = |at: usize| Place::Country([letter(at / 26), letter(at)].iter().collect());
+    let check = url(vec![one.clone(), one.clone()], selecting(Selector::All));
+    let places = (0..count).map(|at| (code(at), check.clone())).collect();
+    let shapes: [(&str, Expression); 6] = [
         ("all", Expression::All(addresses.clone())),
         ("closest", Expression::Closest(addresses)),
         ("a draw", Expression::Weighted(Weighted { sticky: true, members })),
         ("a wide draw", Expression::Weighted(Weighted { sticky: false, members: wide })),
         ("a text", url(vec![one], odd)),
+        ("places", Expression::Places(places, Box::new(check))),
     ];
     let shape = |(title, expression): (&str, Expression)| Shape { title: title.into(), expression, version };
     shapes.into_iter().map(shape).collect()

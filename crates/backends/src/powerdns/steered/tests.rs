@@ -127,8 +127,8 @@ fn all_addresses_of_a_name_are_lua_records_or_none_is() {
 
 #[rstest]
 #[case(region(&[0, 1, 2], None), probe())]
-#[case(region(&[0, 1, 2], Some(1)), ProbeSpec { question: page("a.test:1@b"), ..probe() })]
-#[case(region(&[0, 1, 2], Some(1)), ProbeSpec { question: page("192.0.2.1"), ..probe() })]
+#[case(region(&[0, 1, 2], Some(1)), page("a.test:1@b", "/"))]
+#[case(region(&[0, 1, 2], Some(1)), page("192.0.2.1", "/"))]
 #[case(Steering::Failover(vec![region(&[0], Some(1)), region(&[1], Some(1))]), connect())]
 fn what_needs_no_lua_or_has_none_is_a_plain_set_of_everything(
     #[case] steering: Steering,
@@ -160,8 +160,9 @@ fn a_body_that_powerdns_would_not_run_to_its_end_is_a_plain_set() {
     assert_eq!(types(300), [Rtype::A, Rtype::AAAA]);
 }
 
-fn page(host: &str) -> ProbeQuestion {
-    ProbeQuestion::Page { tls: None, host: host.into(), path: "/".into(), codes: vec![(200, 200)] }
+fn page(host: &str, path: &str) -> ProbeSpec {
+    let (host, path, codes) = (host.into(), path.into(), vec![(200, 200)]);
+    ProbeSpec { question: ProbeQuestion::Page { tls: None, host, path, codes }, ..probe() }
 }
 
 #[test]
@@ -184,4 +185,42 @@ fn what_lua_stands_for_keeps_its_steering() {
         entry.set.steering.as_ref().unwrap()
     ));
     assert_eq!(lowered.entries[0].set.steering, None);
+}
+
+/// Steered addresses, as many as this, and their probes.
+fn many(count: usize, probe: Option<u64>) -> RecordSet {
+    let data = (0..count as u32).map(|at| Rdata::a((0x0a00_0000 + at).into())).collect();
+    let all = region(&(0..count as u16).collect::<Vec<_>>(), probe);
+    RecordSet::steered(Name::parse("www.test").unwrap(), Rtype::A, 30, data, all)
+}
+
+#[rstest]
+#[case(3, probe(), true)]
+#[case(800, probe(), true)]
+#[case(1_000, probe(), false)]
+#[case(3, page("a.test", &format!("/{}", "a".repeat(2_000))), true)]
+#[case(3, page("a.test", &format!("/{}", "a'".repeat(1_000))), false)]
+#[case(3, page("192.0.2.1", "/"), false)]
+#[case(3, page("*.test", "/"), false)]
+fn what_cannot_be_written_is_known_beforehand(
+    #[case] count: usize,
+    #[case] probe: ProbeSpec,
+    #[case] is_written: bool,
+) {
+    let set = many(count, Some(1));
+    assert_eq!(is_writable(&set, &|_| Some(&probe)), is_written);
+    let lowered = lowered(vec![Entry::from(set)], &|_| Some(&probe), OLD);
+    assert_eq!(lowered.entries[0].set.rtype == STEERED, is_written);
+}
+
+#[test]
+fn places_cost_an_answer_only_a_look_each() {
+    let code = |at: u8| [b'A' + at / 26, b'A' + at % 26];
+    let of = |count: u8| {
+        let choices = (0..count).map(|at| (Geo::Country(code(at)), region(&[0, 1], Some(1)))).collect();
+        steered(Steering::Geo { choices, default: Box::new(region(&[2], Some(1))) }).set
+    };
+    let probe = probe();
+    assert!(is_writable(&of(100), &|_| Some(&probe)));
+    assert!(!is_writable(&of(150), &|_| Some(&probe)));
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dns::{Name, Rdata, RecordSet, Rtype};
 
 use super::manifests::identity;
-use crate::{Abilities, CheckInterval, Checks, Delivered, DeliveryResult, Trouble, Written, set_hash};
+use crate::{Abilities, CheckInterval, Checks, Delivered, DeliveryResult, Room, Trouble, Written, set_hash};
 
 pub(super) fn told(class: Arc<str>, shape: u8, what: u8) -> Delivered {
     let named = identity(shape);
@@ -66,5 +66,5 @@ pub(super) fn abilities(exactly: bool, knows_places: bool, chooses: bool) -> Abi
     let interval = if exactly { CheckInterval::StepsOf(5_000) } else { CheckInterval::Fixed(5_000) };
     let checks =
         Checks { orders_connections: exactly, is_told_codes: exactly, is_told_failures: exactly, interval };
-    Abilities { chooses, knows_places, checks }
+    Abilities { chooses, knows_places, checks, room: Room::ENDLESS }
 }
