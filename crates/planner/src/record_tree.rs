@@ -14,6 +14,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use api::{Object, Spec};
 use dns::{Geo, Name, NameError, Rdata, Rtype, Steering};
 
 use crate::children::stable_hash;
@@ -30,6 +31,33 @@ const MOST_WEIGHT: u32 = 255;
 
 /// What the first label of a tree's own name starts with.
 const TOP: &str = "lb-";
+
+/// Whose tree it is.
+#[derive(Clone, Debug)]
+pub(crate) struct TreeOwner {
+    /// What the tree is told apart by from another's of the same host.
+    pub(crate) name: String,
+    /// The TTL that the owner asks for, on every level.
+    pub(crate) ttl: Option<u32>,
+}
+
+impl TreeOwner {
+    pub(crate) fn of(object: &Object) -> TreeOwner {
+        let ttl = match &object.spec {
+            Spec::Placement(spec) => spec.ttl,
+            _ => None,
+        };
+        TreeOwner { name: format!("{}/{}", object.meta.namespace, object.meta.name), ttl }
+    }
+
+    fn alias_ttl(&self) -> u32 {
+        self.ttl.unwrap_or(ALIAS_TTL)
+    }
+
+    fn target_ttl(&self) -> u32 {
+        self.ttl.unwrap_or(TARGET_TTL)
+    }
+}
 
 /// One record set of a tree.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,8 +98,7 @@ struct Layout {
 }
 
 /// The tree of a host; `None` where its steering has no such form, or a name would be too long.
-/// `owner` is what the tree is told apart by from another's of the same host.
-pub(crate) fn record_tree(host: &Name, owner: &str, sets: &[SteeredSet<'_>]) -> Option<Vec<TreeSet>> {
+pub(crate) fn record_tree(host: &Name, owner: &TreeOwner, sets: &[SteeredSet<'_>]) -> Option<Vec<TreeSet>> {
     let mut layout = Layout::default();
     sets.iter().try_for_each(|set| layout.add(set))?;
     layout.stand_in();
@@ -142,23 +169,24 @@ impl Layout {
         data.cloned().collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    fn lay_out(&self, host: &Name, owner: &str) -> Result<Vec<TreeSet>, NameError> {
+    fn lay_out(&self, host: &Name, owner: &TreeOwner) -> Result<Vec<TreeSet>, NameError> {
         // A wildcard stands only at the first name.
         let base = host.parent().filter(|_| host.is_wildcard()).unwrap_or_else(|| host.clone());
-        let top = base.child(format!("{TOP}{}", stable_hash(owner)).as_bytes())?;
-        let mut sets = vec![alias(host, &top, ALIAS_TTL)];
+        let top = base.child(format!("{TOP}{}", stable_hash(&owner.name)).as_bytes())?;
+        let to_place = |place: Option<Geo>| Ok(alias(&top, &place_name(&top, place)?, owner.alias_ttl()));
+        let mut sets = vec![alias(host, &top, owner.alias_ttl())];
         for place in self.places.keys() {
             if let Some(geo) = place {
-                sets.push(by_place(&top, &geo.to_string(), *place, place_property(*geo))?);
+                sets.push(to_place(*place)?.told_apart(geo.to_string(), place_property(*geo)));
             }
         }
         let everywhere = (COUNTRY, "*".to_owned());
-        sets.push(by_place(&top, "default", self.default.flatten(), everywhere)?);
+        sets.push(to_place(self.default.flatten())?.told_apart("default".to_owned(), everywhere));
         for (place, shares) in &self.places {
-            sets.extend(weighted(&place_name(&top, *place)?, &top, shares)?);
+            sets.extend(weighted(&place_name(&top, *place)?, &top, shares, owner)?);
         }
         for (cluster, data) in &self.clusters {
-            sets.extend(targets(&cluster_name(&top, cluster)?, data));
+            sets.extend(targets(&cluster_name(&top, cluster)?, data, owner));
         }
         Ok(sets)
     }
@@ -182,14 +210,11 @@ fn alias(name: &Name, to: &Name, ttl: u32) -> TreeSet {
     TreeSet { name: name.clone(), rtype: Rtype::CNAME, ttl, data, identifier: None, property: None }
 }
 
-fn by_place(
-    top: &Name,
-    identifier: &str,
-    place: Option<Geo>,
-    property: (&'static str, String),
-) -> Result<TreeSet, NameError> {
-    let alias = alias(top, &place_name(top, place)?, ALIAS_TTL);
-    Ok(TreeSet { identifier: Some(identifier.to_owned()), property: Some(property), ..alias })
+impl TreeSet {
+    /// The same as one of several of its name and type.
+    fn told_apart(self, identifier: String, property: (&'static str, String)) -> TreeSet {
+        TreeSet { identifier: Some(identifier), property: Some(property), ..self }
+    }
 }
 
 fn place_property(geo: Geo) -> (&'static str, String) {
@@ -208,12 +233,12 @@ fn cluster_name(top: &Name, cluster: &str) -> Result<Name, NameError> {
     top.child(stable_hash(cluster).as_bytes())
 }
 
-fn weighted(name: &Name, top: &Name, shares: &Shares) -> Result<Vec<TreeSet>, NameError> {
+fn weighted(name: &Name, top: &Name, shares: &Shares, owner: &TreeOwner) -> Result<Vec<TreeSet>, NameError> {
     let most = shares.values().copied().max().unwrap_or(0);
     let share = |(cluster, weight): (&Arc<str>, &u32)| {
         let to = cluster_name(top, cluster)?;
-        let property = Some((WEIGHT, scaled(*weight, most).to_string()));
-        Ok(TreeSet { identifier: Some(to.undotted()), property, ..alias(name, &to, TARGET_TTL) })
+        let weight = (WEIGHT, scaled(*weight, most).to_string());
+        Ok(alias(name, &to, owner.target_ttl()).told_apart(to.undotted(), weight))
     };
     shares.iter().map(share).collect()
 }
@@ -227,9 +252,9 @@ fn scaled(weight: u32, most: u32) -> u32 {
     (scaled as u32).max(u32::from(weight > 0))
 }
 
-fn targets(name: &Name, data: &BTreeMap<Rtype, Vec<Rdata>>) -> Vec<TreeSet> {
+fn targets(name: &Name, data: &BTreeMap<Rtype, Vec<Rdata>>, owner: &TreeOwner) -> Vec<TreeSet> {
     let set = |(rtype, data): (&Rtype, &Vec<Rdata>)| {
-        let ttl = if *rtype == Rtype::CNAME { ALIAS_TTL } else { TARGET_TTL };
+        let ttl = if *rtype == Rtype::CNAME { owner.alias_ttl() } else { owner.target_ttl() };
         TreeSet {
             name: name.clone(),
             rtype: *rtype,

@@ -12,6 +12,7 @@ use crate::marks::{
 };
 use crate::output::{ChildSeed, Outcome};
 use crate::planner::{Evaluated, Planner};
+use crate::record_tree::TreeOwner;
 use crate::record_tree::TreeSet;
 use crate::snapshot::Id;
 
@@ -137,12 +138,12 @@ fn endpoints(object: &Object, sets: &[ChildSet<'_>], outcome: &Outcome) -> Vec<V
         }
         _ => Vec::new(),
     };
-    let owner = format!("{}/{}", object.meta.namespace, object.meta.name);
+    let owner = TreeOwner::of(object);
     let names = sorted.chunk_by(|one, other| one.claim.name == other.claim.name);
     names.flat_map(|sets| endpoints_of_name(&owner, sets, &settings)).collect()
 }
 
-fn endpoints_of_name(owner: &str, sets: &[&ChildSet<'_>], settings: &[Value]) -> Vec<Value> {
+fn endpoints_of_name(owner: &TreeOwner, sets: &[&ChildSet<'_>], settings: &[Value]) -> Vec<Value> {
     match tree(owner, sets) {
         Some(tree) => tree.iter().map(tree_endpoint).collect(),
         None => sets.iter().map(|set| endpoint(set, settings)).collect(),

@@ -6,7 +6,7 @@ use dns::{Name, Rdata, Rtype};
 use super::ChildSet;
 use crate::output::Claim;
 use crate::planner::Planner;
-use crate::record_tree::{SteeredSet, TreeSet, record_tree};
+use crate::record_tree::{SteeredSet, TreeOwner, TreeSet, record_tree};
 use crate::snapshot::Id;
 
 /// A record set as an ExternalDNS is told of it.
@@ -51,8 +51,7 @@ impl Planner {
     }
 
     fn tree_of_sets(&self, id: Id, sets: &[ChildSet<'_>]) -> Option<Vec<TreeSet>> {
-        let object = self.snapshot.object(id)?;
-        let owner = format!("{}/{}", object.meta.namespace, object.meta.name);
+        let owner = TreeOwner::of(self.snapshot.object(id)?);
         tree(&owner, &sets.iter().collect::<Vec<_>>())
     }
 
@@ -71,7 +70,7 @@ impl Planner {
 }
 
 /// The record tree of the sets of one name. A zone's own name cannot be an alias and so has none.
-pub(super) fn tree(owner: &str, sets: &[&ChildSet<'_>]) -> Option<Vec<TreeSet>> {
+pub(super) fn tree(owner: &TreeOwner, sets: &[&ChildSet<'_>]) -> Option<Vec<TreeSet>> {
     let first = sets.first().filter(|set| set.claim.name != set.claim.zone)?;
     let steered = sets.iter().map(|set| set.steered()).collect::<Option<Vec<_>>>()?;
     record_tree(&first.claim.name, owner, &steered)

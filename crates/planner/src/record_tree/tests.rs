@@ -42,7 +42,8 @@ fn tree_of(host: &str, sets: &[(Rtype, Steering, Steering)]) -> Option<Vec<Strin
         let property = set.property.map(|(name, value)| format!(" {name}={value}")).unwrap_or_default();
         format!("{} {} {} {}{identifier}{property}", set.name, set.ttl, set.rtype, data.join(","))
     };
-    Some(record_tree(&name(host), "apps/edge", &sets)?.into_iter().map(line).collect())
+    let owner = TreeOwner { name: "apps/edge".to_owned(), ttl: None };
+    Some(record_tree(&name(host), &owner, &sets)?.into_iter().map(line).collect())
 }
 
 #[test]
