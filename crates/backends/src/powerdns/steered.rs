@@ -160,7 +160,8 @@ impl Writer<'_, '_> {
     }
 
     fn weighted(&self, sticky: bool, choices: &[(u32, Steering)]) -> Option<Expression> {
-        let weights = fitting(&choices.iter().map(|(weight, _)| *weight).collect::<Vec<_>>());
+        let weights: Vec<u32> = choices.iter().map(|(weight, _)| *weight).collect();
+        let weights = if sticky { shares(&weights) } else { fitting(&weights) };
         let members = weights.into_iter().zip(choices);
         let members = members.map(|(weight, (_, choice))| Some((weight, self.addresses(choice)?)));
         let members = members.collect::<Option<Vec<_>>>()?;
@@ -206,6 +207,26 @@ fn place(geo: Geo) -> Place {
 /// PowerDNS counts in whole seconds.
 fn seconds(milliseconds: u64) -> u32 {
     u32::try_from(milliseconds.div_ceil(1_000).max(1)).unwrap_or(u32::MAX)
+}
+
+/// What the weights of a sticky draw add up to.
+const WHOLE: u64 = 1_000_000;
+
+/// Weights in the same relation and always of the same sum: PowerDNS takes a remainder by it, so with another
+/// sum nearly every client would draw anew. Where all are drained, all are equal.
+fn shares(weights: &[u32]) -> Vec<u32> {
+    let (sum, weights) = match weights.iter().map(|weight| u64::from(*weight)).sum() {
+        0 => (weights.len() as u64, vec![1; weights.len()]),
+        sum => (sum, weights.to_vec()),
+    };
+    let ends = weights.iter().scan(0, |end, weight| {
+        *end += u64::from(*weight);
+        Some(*end * WHOLE / sum)
+    });
+    let shares = ends.scan(0, |start, end| Some(end - std::mem::replace(start, end)));
+    // What is not drained keeps a share.
+    let share = |(share, weight): (u64, &u32)| (share as u32).max(u32::from(*weight > 0));
+    shares.zip(&weights).map(share).collect()
 }
 
 /// Weights whose sum PowerDNS can hold, in the same relation; where all are drained, all are equal.

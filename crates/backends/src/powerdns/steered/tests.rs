@@ -64,7 +64,7 @@ fn body(steering: Steering, probe: &ProbeSpec, version: Version) -> String {
     Steering::Failover(vec![region(&[1], Some(1)), region(&[0, 2], Some(1))]),
     "ifurlup('http://a.test:8080/up',{{'192.0.2.1'},{'192.0.2.0','192.0.2.2'}},{selector='all',backupSelector='all',timeout='2'})"
 )]
-#[case(draw(true, [80, 20]), "pickwhashed({{80,'192.0.2.0'},{20,'192.0.2.1'}})")]
+#[case(draw(true, [80, 20]), "pickwhashed({{800000,'192.0.2.0'},{200000,'192.0.2.1'}})")]
 #[case(draw(false, [1, 1]), "pickwrandom({{1,'192.0.2.0'},{1,'192.0.2.1'}})")]
 #[case(draw(false, [120, 0]), "pickwrandom({{120,'192.0.2.0'}})")]
 #[case(draw(false, [0, 0]), "pickwrandom({{1,'192.0.2.0'},{1,'192.0.2.1'}})")]
@@ -80,7 +80,7 @@ fn body(steering: Steering, probe: &ProbeSpec, version: Version) -> String {
         ],
         default: Box::new(region(&[2], None)),
     },
-    "country('IE') and pickwhashed({{1,'192.0.2.0'},{2,'192.0.2.1'}}) or continent('EU') and all({'192.0.2.0'}) or all({'192.0.2.2'})"
+    "country('IE') and pickwhashed({{333333,'192.0.2.0'},{666667,'192.0.2.1'}}) or continent('EU') and all({'192.0.2.0'}) or all({'192.0.2.2'})"
 )]
 fn each_steering_has_its_body(#[case] steering: Steering, #[case] wanted: &str) {
     assert_eq!(body(steering, &probe(), OLD), wanted);
@@ -174,6 +174,35 @@ fn huge_weights_keep_their_relation_and_fit() {
     assert!((weights[0] / 2).abs_diff(weights[1]) <= 2, "{weights:?}");
     assert_eq!(weights[2..], [1, 0]);
     assert_eq!(fitting(&[80, 20]), [80, 20]);
+}
+
+#[rstest]
+#[case(&[80, 20], &[800_000, 200_000])]
+#[case(&[1, 1, 1], &[333_333, 333_333, 333_334])]
+#[case(&[120, 0], &[1_000_000, 0])]
+#[case(&[0, 0], &[500_000, 500_000])]
+#[case(&[u32::MAX, 1], &[999_999, 1])]
+#[case(&[u32::MAX, 0, 1, 1], &[999_999, 0, 1, 1])]
+fn sticky_weights_have_one_sum(#[case] weights: &[u32], #[case] expected: &[u32]) {
+    assert_eq!(shares(weights), expected);
+}
+
+/// Of the networks, here numbered by their hash, those move that must: the tenth that the first one loses.
+#[test]
+fn a_changed_weight_moves_only_the_share_that_must_move() {
+    let drawn = |weights: &[u32], hash: u32| {
+        let mut end = 0;
+        let ends = shares(weights).into_iter().map(move |share| {
+            end += share;
+            end
+        });
+        ends.into_iter().position(|end| hash % 1_000_000 < end)
+    };
+    let moved = |before: &[u32], after: &[u32]| {
+        (0..1_000_000).step_by(100).filter(|hash| drawn(before, *hash) != drawn(after, *hash)).count()
+    };
+    assert_eq!(moved(&[80, 20], &[70, 30]), 1_000);
+    assert_eq!(moved(&[1, 1], &[1, 3]), 2_500);
 }
 
 #[test]
