@@ -3,6 +3,7 @@
 //! Nothing in here does IO or reads a clock.
 
 mod content_hash;
+mod continents;
 mod name;
 mod packed_zone;
 mod pattern;
@@ -16,6 +17,7 @@ mod visible;
 mod zone_file;
 
 pub use content_hash::{entry_hash, stable_hash, steering_hash};
+pub use continents::continent_of;
 pub use name::{MAX_LABEL, MAX_WIRE, Name, NameError, parent_key};
 pub use packed_zone::{PackedNode, PackedSet, PackedZone, PackedZoneError};
 pub use pattern::{Pattern, PatternError};

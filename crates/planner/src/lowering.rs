@@ -10,6 +10,7 @@
 
 mod abilities;
 mod expressing;
+mod nearness;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +18,7 @@ use dns::{Member, Steering};
 
 pub use abilities::{Abilities, CheckInterval, Checks, Probes, Room};
 pub(crate) use expressing::expresses;
+pub(crate) use nearness::by_places;
 
 /// The tree with what is alive, and without probes; `None` where nothing is.
 pub(crate) fn pruned(steering: &Steering, is_alive: &dyn Fn(Member) -> bool) -> Option<Steering> {

@@ -10,7 +10,7 @@ use rustc_hash::FxHasher;
 use crate::delivering::Duty;
 use crate::delivery::set_hash;
 use crate::facts::ObjectKey;
-use crate::lowering::{Abilities, expresses, flat, pruned};
+use crate::lowering::{Abilities, by_places, expresses, flat, pruned};
 use crate::output::Claim;
 use crate::planner::Planner;
 use crate::probe::TargetState;
@@ -97,19 +97,22 @@ impl Planner {
         // Owners add up to plain records only, so one who shares gives those that it would answer with.
         let is_shared = owner.is_some_and(|id| self.terms(id).0);
         let abilities = if is_shared { &Abilities::NONE } else { self.abilities_for(class, set.rtype) };
-        if expresses(&set, &probes, abilities) {
-            return (set, Manner::Native);
+        let told = in_places(&set);
+        if expresses(&told, &probes, abilities) {
+            return (told, Manner::Native);
         }
-        let (tree, _) = Alive::of(self, &set.data, &steering, &self.usable_of(owner)).pruned(&steering);
-        let Some(tree) = tree else { return (set, Manner::Membership) };
-        let among = restricted(set.clone(), &tree);
+        let alive = Alive::of(self, &set.data, &steering, &self.usable_of(owner));
+        let up = told.steering.as_ref().and_then(|steering| alive.pruned(steering).0);
+        let Some(up) = up else { return (set, Manner::Membership) };
+        let among = restricted(told, &up);
         let can_choose = expresses(&among, &probes, abilities);
-        if can_choose && is_a_choice(&tree) {
+        if can_choose && is_a_choice(&up) {
             return (among, Manner::Among);
         }
         // Where only one choice is up, there is nothing to choose that the class could not.
         let is_left = can_choose && is_a_choice(&steering) && !is_ordered(&steering);
-        (members(set, &tree), if is_left { Manner::Among } else { Manner::Membership })
+        let up = alive.pruned(&steering).0.unwrap_or(up);
+        (members(set, &up), if is_left { Manner::Among } else { Manner::Membership })
     }
 
     /// The part of a set's steering that is up, for those who steer through record sets.
@@ -143,7 +146,7 @@ impl Planner {
         let probes = |probe| self.probing.spec(probe);
         let abilities = self.abilities_for(class, claim.rtype);
         let is_provided = self.delivering.classes.contains_key(class);
-        is_provided && !expresses(&claim.set(), &probes, abilities)
+        is_provided && !expresses(&in_places(&claim.set()), &probes, abilities)
     }
 
     /// How much of steering a class can do by itself for sets of a type: those of addresses.
@@ -196,6 +199,12 @@ fn hash((set, manner): &(RecordSet, Manner), terms: &(bool, Option<Box<str>>)) -
     let mut hasher = FxHasher::default();
     (set_hash(set), set.rtype, manner, terms).hash(&mut hasher);
     hasher.finish()
+}
+
+/// A set as a provider is told of it that knows places: of regions it is not told where they are.
+fn in_places(set: &RecordSet) -> RecordSet {
+    let places = set.steering.as_deref().and_then(by_places).map(Arc::new);
+    RecordSet { steering: places.or_else(|| set.steering.clone()), ..set.clone() }
 }
 
 /// What a class is given that does not steer: of aliases one.

@@ -3,7 +3,7 @@
 //! All that is checked together is asked one question; a draw has no check of its own, so what it is
 //! drawn from must not need one.
 
-use dns::{ProbeId, RecordSet, Steering};
+use dns::{Location, ProbeId, RecordSet, Steering};
 
 use super::{Abilities, Checks, Probes};
 use crate::probe::{Certificate, ProbeQuestion, ProbeSpec, ProbeTarget};
@@ -32,8 +32,10 @@ impl Judge<'_, '_> {
             }
             Steering::Weighted { choices, .. } => choices.iter().all(|(_, choice)| is_unwatched_leaf(choice)),
             Steering::Closest(choices) => {
+                // A provider knows where addresses are by itself, and cannot be told where regions are.
+                let is_told = choices.iter().any(|(at, _)| *at != Location::default());
                 let choices: Vec<_> = choices.iter().map(|(_, choice)| choice).collect();
-                self.abilities.knows_places && self.checks_as_one(&choices)
+                self.abilities.knows_places && !is_told && self.checks_as_one(&choices)
             }
             Steering::Geo { choices, default } => {
                 let inner = choices.iter().all(|(_, choice)| self.expresses(choice));

@@ -10,7 +10,6 @@ use dns::Geo;
 use crate::Network;
 
 mod built_in;
-mod continents;
 mod database;
 mod ipv4_ranges;
 mod ipv6_ranges;
@@ -47,7 +46,7 @@ pub enum Origin {
 impl Whereabouts {
     /// In a country, and so on its continent.
     pub fn in_country(country: [u8; 2]) -> Whereabouts {
-        let continent = continents::continent_of(country);
+        let continent = dns::continent_of(country);
         Whereabouts { country: Some(country), continent, coordinates: None }
     }
 }

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use dns::Location;
@@ -173,4 +174,11 @@ fn a_table_of_a_usual_list_is_small() {
     let usual = Places::Geo(["GEO-EU", "GEO-NA", "GEO-AS", "GEO-OC"].map(geo_of).to_vec());
     let octets = source.table(usual).ipv4_octets();
     assert!(octets <= 350_000, "{octets}");
+}
+
+#[test]
+fn every_country_of_the_built_in_table_is_on_a_continent() {
+    let numbers = built_in::ipv4().iter().filter_map(|(_, country)| built_in::letters(*country));
+    let lost: BTreeSet<[u8; 2]> = numbers.filter(|country| dns::continent_of(*country).is_none()).collect();
+    assert_eq!(lost, BTreeSet::new());
 }
