@@ -53,8 +53,8 @@ pub use placement::PlacementSpec;
 pub use problem::Problem;
 pub use prune::prune;
 pub use published::{
-    Published, PublishedClass, PublishedCondition, PublishedPlacement, PublishedRecord, PublishedSerial,
-    RecordConditions,
+    Published, PublishedClass, PublishedCondition, PublishedPlacement, PublishedPolicy, PublishedRecord,
+    PublishedSerial, RecordConditions,
 };
 pub use reference::{DNSClassRef, SecretKeyRef, SecretRef};
 pub use router::{

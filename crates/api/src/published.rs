@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::dnsclass::{AppliedIdentity, ClassHealth, RecordError, RecordState};
+use crate::kuadrant::Answers;
 use crate::placement::PlacementStatus;
 use crate::status::{Condition, ConditionStatus};
 
@@ -22,6 +23,8 @@ pub enum Published {
     Class(Box<PublishedClass>),
     /// Where a Placement's clients were sent.
     Placement(Box<PublishedPlacement>),
+    /// How a kuadrant DNSPolicy fared, and what its gateway's names were answered by.
+    Policy(Box<PublishedPolicy>),
     /// Whether a back-end holds what a Record, ServiceRoute or Gateway wants: `Ready` of the first,
     /// `Published` of the others.
     Delivery(PublishedCondition),
@@ -114,6 +117,15 @@ pub struct PublishedPlacement {
     pub ready: Option<PublishedCondition>,
 }
 
+/// The status of a kuadrant DNSPolicy, as it was last written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PublishedPolicy {
+    /// Its condition `Ready`.
+    pub ready: Option<PublishedCondition>,
+    /// What the gateway's names were answered by.
+    pub answers: Vec<Answers>,
+}
+
 impl Publishes for PlacementStatus {
     fn published(self) -> Option<Published> {
         let ready = PublishedCondition::among(self.conditions.clone(), "Ready");
@@ -181,6 +193,21 @@ impl Publishes for PublishedRecord {
 impl Publishes for PublishedClass {
     fn published(self) -> Option<Published> {
         Some(Published::Class(Box::new(self)))
+    }
+}
+
+/// What is read of a kuadrant DNSPolicy's status.
+#[derive(Deserialize)]
+pub(crate) struct PolicyOf {
+    conditions: Vec<Condition>,
+    #[serde(default)]
+    answers: Vec<Answers>,
+}
+
+impl Publishes for PolicyOf {
+    fn published(self) -> Option<Published> {
+        let ready = PublishedCondition::among(self.conditions, "Ready");
+        Some(Published::Policy(Box::new(PublishedPolicy { ready, answers: self.answers })))
     }
 }
 

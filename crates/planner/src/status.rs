@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::children::label_value;
 use crate::facts::ObjectKey;
 use crate::front::dns_policy::PolicyState;
+use crate::front::kuadrant_policy::Attachment;
 use crate::front::zone::ParentZone;
 use crate::input::{ClusterId, ObjectRef};
 use crate::last_valid::last_valid_spec;
@@ -130,6 +131,12 @@ impl Planner {
             Outcome::Policy(outcome) => {
                 put("active", json!(outcome.state == PolicyState::Active));
                 put("activeControllers", json!(outcome.controllers));
+            }
+            Outcome::GatewayPolicy(Attachment::Applies) => {
+                let answers = self.answers(entry);
+                if !answers.is_empty() {
+                    put("answers", json!(answers));
+                }
             }
             Outcome::Gateway(outcome) => {
                 if let Some(address) = &outcome.address {

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use api::dnsclass::DNSClassSpec;
-use api::{Kind, Object, Spec};
+use api::kuadrant::Answers;
+use api::{Kind, Object, Published, Spec};
 use dns::{Name, NameError};
 
 use crate::backing::Backing;
@@ -152,6 +153,14 @@ impl<'a> View<'a> {
     /// What an object is remembered to have answered with.
     pub(crate) fn placed(&self, object: &Object) -> Placed {
         self.snapshot.placed(&ObjectKey::of(self.cluster, object))
+    }
+
+    /// What the status of a policy says that its gateway's names were answered by.
+    pub(crate) fn published_answers<'p>(&self, policy: &'p Object) -> &'p [Answers] {
+        match policy.published.as_deref() {
+            Some(Published::Policy(published)) if self.snapshot.reads_statuses => &published.answers,
+            _ => &[],
+        }
     }
 
     /// A DNSClass.

@@ -3,10 +3,11 @@
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
+use super::Answers;
 use crate::checks::Checks;
 use crate::object::{Body, Own};
 use crate::pattern;
-use crate::published::{Ours, ReadyOf};
+use crate::published::{Ours, PolicyOf};
 use crate::status::{Condition, UNOBSERVED, first_sight};
 use crate::{HealthCheck, Meta, Problem};
 
@@ -158,11 +159,14 @@ pub struct KuadrantDNSPolicyStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
+    /// What the gateway's names are answered by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<Answers>,
 }
 
 impl Default for KuadrantDNSPolicyStatus {
     fn default() -> Self {
-        Self { observed_generation: Some(UNOBSERVED), conditions: first_sight() }
+        Self { observed_generation: Some(UNOBSERVED), conditions: first_sight(), answers: Vec::new() }
     }
 }
 
@@ -188,7 +192,7 @@ impl CustomWeight {
 }
 
 impl Body for KuadrantDNSPolicySpec {
-    type Manifest = Own<Self, Ours<ReadyOf>>;
+    type Manifest = Own<Self, Ours<PolicyOf>>;
 
     fn validate(&self, meta: &Meta) -> Vec<Problem> {
         let mut checks = Checks::default();

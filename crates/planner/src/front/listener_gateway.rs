@@ -11,6 +11,7 @@
 
 mod clusters;
 mod sets;
+mod spread;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,8 +22,8 @@ use api::{Kind, Object, Spec};
 use dns::{Geo, Name, RecordSet, Rtype};
 
 use self::clusters::{Cluster, clusters};
-pub(crate) use self::sets::Spread;
 use self::sets::host_sets;
+pub(crate) use self::spread::Spread;
 use crate::backing::Backing;
 use crate::front::kuadrant_policy::{DEFAULT, applied, is_default_policy, spec_of};
 use crate::output::{ChildSeed, Claim, Outcome, Output};
@@ -98,7 +99,7 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, gateway: &ListenerGatew
     outcome.clusters = clusters.iter().map(|one| (one.name.clone(), one.weight, one.geo)).collect();
     outcome.remarks = remarks;
     outcome.trouble = trouble(spec, &clusters);
-    outcome.spreads = spreads(view, object, spec, clusters, &outcome);
+    outcome.spreads = spreads(spec, clusters, &outcome, || earlier(view, object, policy.map(|(_, one)| one)));
     let mut output = Output::new(Outcome::Silent);
     for (host, scope) in outcome.managed.clone() {
         for set in sets(view, &host, &scope, &mut outcome) {
@@ -118,23 +119,31 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, gateway: &ListenerGatew
 /// What the names are answered by: the clusters as they are. Where these cannot be answered with as the policy
 /// says, each name keeps what it was answered by before, and a new one gets all clusters anyhow.
 fn spreads(
-    view: &View<'_>,
-    object: &Object,
     policy: &KuadrantDNSPolicySpec,
     clusters: Vec<Cluster>,
     outcome: &ListenersOutcome,
+    earlier: impl FnOnce() -> Vec<Spread>,
 ) -> Vec<Spread> {
     let anyhow = outcome.trouble.is_some();
     let mut names: BTreeSet<Name> = outcome.managed.iter().map(|(host, _)| host.clone()).collect();
-    let mut spreads = if anyhow { view.placed(object).spreads } else { Vec::new() };
+    let mut spreads = if anyhow { earlier() } else { Vec::new() };
     for spread in &mut spreads {
         spread.names.retain(|name| names.remove(name));
     }
     if !clusters.is_empty() {
-        spreads.push(Spread { names, clusters, policy: policy.clone(), anyhow });
+        let (default, health) = (default_geo(policy), policy.health.clone());
+        spreads.push(Spread { names, clusters, default, health, anyhow });
     }
     spreads.retain(|spread| !spread.names.is_empty());
     spreads
+}
+
+/// What the names were answered by, as this process remembers it; else as the policy's status says.
+fn earlier(view: &View<'_>, object: &Object, policy: Option<&Object>) -> Vec<Spread> {
+    let own = view.placed(object).spreads;
+    let Some(policy) = policy.filter(|_| own.is_empty()) else { return own };
+    let published = view.published_answers(policy).iter().cloned();
+    published.filter_map(|answers| Spread::try_from(answers).ok()).collect()
 }
 
 fn sets(view: &View<'_>, host: &Name, scope: &Scope, outcome: &mut ListenersOutcome) -> Vec<RecordSet> {

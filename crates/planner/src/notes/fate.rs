@@ -71,13 +71,15 @@ impl Planner {
         }
     }
 
-    /// What the status of a Record, route or gateway says of its delivery, where that is about the
+    /// What the status of a Record, route, gateway or policy says of its delivery, where that is about the
     /// version in force. Statuses in files are not read.
     pub(crate) fn published_delivery(&self, entry: &Entry, condition: &'static str) -> Option<Note> {
-        match entry.object.as_ref()?.published.as_deref()? {
-            Published::Delivery(said) => self.published_note(entry, said, condition),
-            _ => None,
-        }
+        let said = match entry.object.as_ref()?.published.as_deref()? {
+            Published::Delivery(said) => said,
+            Published::Policy(policy) => policy.ready.as_ref()?,
+            _ => return None,
+        };
+        self.published_note(entry, said, condition)
     }
 
     /// A condition as it was last written, where that is about the version in force.

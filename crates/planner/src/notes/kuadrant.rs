@@ -1,6 +1,7 @@
 //! The words for the kuadrant family: what became of a policy, and the condition of its gateway.
 
 use api::Kind;
+use api::kuadrant::Answers;
 use dns::Geo;
 
 use super::dnsclass::handed_over;
@@ -51,20 +52,31 @@ pub(super) fn policy(planner: &Planner, entry: &Entry, attachment: &Attachment) 
 }
 
 fn applied(planner: &Planner, entry: &Entry, target: &str) -> Vec<Note> {
-    let (cluster, namespace) = (entry.key.cluster, entry.key.reference.namespace.clone());
-    let gateway = ObjectRef { kind: Kind::ListenerGateway, namespace, name: target.into() };
-    let id = planner.snapshot.id(&ObjectKey::new(cluster, gateway));
-    let found = id.and_then(|id| Some((id, planner.evaluated(id)?)));
-    match found {
-        Some((id, evaluated)) => match &evaluated.output.outcome {
-            Outcome::Listeners(outcome) => {
-                let mut notes = steered(planner, entry, id, evaluated, outcome);
-                notes.extend(gateway_steering(planner, id));
-                notes
-            }
-            _ => Vec::new(),
-        },
-        None => Vec::new(),
+    let Some((id, evaluated, outcome)) = planner.listeners(entry, target) else { return Vec::new() };
+    let mut notes = steered(planner, entry, id, evaluated, outcome);
+    notes.extend(gateway_steering(planner, id));
+    notes
+}
+
+impl Planner {
+    /// How the names of the gateway fare that a policy is for.
+    fn listeners(&self, policy: &Entry, target: &str) -> Option<(Id, &Evaluated, &ListenersOutcome)> {
+        let (cluster, namespace) = (policy.key.cluster, policy.key.reference.namespace.clone());
+        let gateway = ObjectRef { kind: Kind::ListenerGateway, namespace, name: target.into() };
+        let id = self.snapshot.id(&ObjectKey::new(cluster, gateway))?;
+        let evaluated = self.evaluated(id)?;
+        match &evaluated.output.outcome {
+            Outcome::Listeners(outcome) => Some((id, evaluated, outcome)),
+            _ => None,
+        }
+    }
+
+    /// What the names of the gateway are answered by that a policy applies to.
+    pub(crate) fn answers(&self, policy: &Entry) -> Vec<Answers> {
+        let target = policy.object.as_deref().and_then(spec_of).map(|spec| &*spec.target_ref.name);
+        let found = target.and_then(|target| self.listeners(policy, target));
+        let spreads = found.into_iter().flat_map(|(_, _, outcome)| &outcome.spreads);
+        spreads.cloned().map(Answers::from).collect()
     }
 }
 

@@ -7,7 +7,6 @@ use api::Kind;
 use api::foreign::{GatewayAddress, ListenerGateway};
 use api::kuadrant::{LoadBalancing, Weighted};
 use dns::{Geo, Rtype};
-use serde::{Deserialize, Serialize};
 
 use crate::probe::ProbeTarget;
 use crate::view::View;
@@ -24,7 +23,7 @@ const GEO_LABELS: [(&str, &str); 5] = [
 ];
 
 /// A cluster that a gateway is in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cluster {
     pub(crate) name: Arc<str>,
     pub(crate) weight: u32,

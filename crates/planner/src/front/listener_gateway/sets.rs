@@ -1,37 +1,27 @@
 //! From clusters to the record sets of a host: one cluster an answer, drawn by weight within the
 //! client's place.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use api::kuadrant::KuadrantDNSPolicySpec;
+use api::HealthCheck;
 use dns::{Geo, Name, RecordSet, Steering};
-use serde::{Deserialize, Serialize};
 
 use super::clusters::Cluster;
-use super::{TTL, default_geo};
+use super::{Spread, TTL};
 use crate::front::steered::{self, Part};
 use crate::probe::ProbeSpec;
 
 /// A cluster's part of a record set.
 type Leaf<'a> = (&'a Cluster, Steering);
 
-/// What some of a gateway's names are answered by.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Spread {
-    pub(super) names: BTreeSet<Name>,
-    pub(super) clusters: Vec<Cluster>,
-    pub(super) policy: KuadrantDNSPolicySpec,
-    /// Weights and places are disregarded: everybody may answer.
-    pub(super) anyhow: bool,
-}
-
 /// The record sets of a host, and the probes that they go by. As a tree, a set of one cluster is steered
 /// too, so that its record tree has the same form when another joins.
 pub(super) fn host_sets(host: &Name, spread: &Spread, as_tree: bool) -> (Vec<RecordSet>, Vec<ProbeSpec>) {
-    let Spread { clusters, policy: spec, anyhow, .. } = spread;
+    let Spread { clusters, default, health, anyhow, .. } = spread;
     let (anyhow, mut probes) = (*anyhow, Vec::new());
-    let parts: Vec<Part> = clusters.iter().map(|one| part(one, host, spec, &mut probes)).collect();
-    let geo = default_geo(spec).filter(|_| !anyhow);
+    let parts = clusters.iter().map(|one| part(one, host, health.as_ref(), &mut probes));
+    let parts: Vec<Part> = parts.collect();
+    let geo = default.filter(|_| !anyhow);
     let tree = |_, leaves: Vec<(usize, Steering)>| {
         let is_plain = leaves.len() == 1 && probes.is_empty() && !as_tree;
         let leaves = leaves.into_iter().map(|(number, leaf)| (&clusters[number], leaf)).collect();
@@ -43,10 +33,9 @@ pub(super) fn host_sets(host: &Name, spread: &Spread, as_tree: bool) -> (Vec<Rec
     (sets, probes)
 }
 
-fn part(cluster: &Cluster, host: &Name, spec: &KuadrantDNSPolicySpec, probes: &mut Vec<ProbeSpec>) -> Part {
+fn part(cluster: &Cluster, host: &Name, check: Option<&HealthCheck>, probes: &mut Vec<ProbeSpec>) -> Part {
     let mut targets = Vec::new();
     for target in &cluster.targets {
-        let check = spec.health.as_ref();
         let probe = check.and_then(|check| steered::probe(check, None, host, target.clone()));
         targets.push((target.clone(), probe.as_ref().map(ProbeSpec::id)));
         probes.extend(probe);
