@@ -78,13 +78,28 @@ fn uncompressed(record: &Record) -> Vec<u8> {
     out
 }
 
+/// What an NSEC record says: owner, next name and types.
+type Proof = (Name, Name, Vec<Rtype>);
+
+fn proof(record: &Seen) -> Proof {
+    let (next, length) = Name::from_wire(&record.data).unwrap();
+    (record.name.clone(), next, types(&record.data[length..]))
+}
+
+/// The NSEC records of a response, wherever they are and whoever signed them.
+pub(crate) fn proofs(response: &[u8]) -> Vec<Proof> {
+    let message = Message::from_vec(response).unwrap();
+    let records = message.answers.iter().chain(&message.authorities).map(Seen::new);
+    records.filter(|record| record.rtype == Rtype::NSEC).map(|record| proof(&record)).collect()
+}
+
 /// A response with the keys to judge it by.
 struct Validator {
     answer: Vec<Seen>,
     authority: Vec<Seen>,
     keys: Vec<Vec<u8>>,
-    /// The NSEC records of the authority section: owner, next name and types.
-    proofs: Vec<(Name, Name, Vec<Rtype>)>,
+    /// The NSEC records of the authority section.
+    proofs: Vec<Proof>,
 }
 
 impl Validator {
@@ -129,12 +144,11 @@ impl Validator {
     }
 
     /// The data of the NSEC records in the authority section that hold, with their owners.
-    fn read_proofs(&self) -> Vec<(Name, Name, Vec<Rtype>)> {
+    fn read_proofs(&self) -> Vec<Proof> {
         let nsec = self.authority.iter().filter(|record| record.rtype == Rtype::NSEC);
         nsec.map(|record| {
             assert!(self.signed(&self.authority, &record.name, Rtype::NSEC).is_some(), "unsigned {record:?}");
-            let (next, length) = Name::from_wire(&record.data).unwrap();
-            (record.name.clone(), next, types(&record.data[length..]))
+            proof(record)
         })
         .collect()
     }
@@ -433,13 +447,7 @@ fn compact_denial_says_nxdomain_only_to_who_understands_it() {
     assert_eq!(head(&compact, &asked), "NXDOMAIN aa");
     assert_eq!(head(&compact, &asked.clone().with("do")), "NOERROR aa");
     assert_eq!(head(&nsec, &asked.clone().with("do")), "NXDOMAIN aa");
-    let mut query = asked.with("do").octets();
-    let flags = query.len() - 4;
-    query[flags] |= 0x40;
-    let around =
-        Circumstances { now: NOW, ..Circumstances::plain(Sight { zones: Some(&compact), synced: true }) };
-    let mut out = Vec::new();
-    respond(&query, around, &mut out).unwrap();
+    let out = ask(&compact, &asked.with("do").with("co"));
     assert_eq!(show(&out)[0], "NXDOMAIN aa");
     assert_eq!(out[out.len() - 4], 0xc0, "CO comes back");
 }
