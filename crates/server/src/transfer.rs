@@ -151,8 +151,7 @@ impl<'a> Visit<'a> {
     }
 
     fn attend(&self, signer: Option<Signer>, out: &mut Vec<u8>) -> Attended {
-        let is_transfer = matches!(self.request.question.rtype, Rtype::AXFR | Rtype::IXFR);
-        if self.request.is_plain_query() && is_transfer {
+        if self.is_transfer() {
             return self.transfer(signer, out);
         }
         let catalog = self.catalog().filter(|_| self.permits(signer.as_ref()));
@@ -165,6 +164,13 @@ impl<'a> Visit<'a> {
             None => Attended::Silent,
             Some(reply) => Attended::Replied(self.signed(reply, signer, out)),
         }
+    }
+
+    /// Whether it asks for a transfer in words that we know: plain answering says what is wrong with the
+    /// opcode or with the version of EDNS.
+    fn is_transfer(&self) -> bool {
+        let is_wanted = matches!(self.request.question.rtype, Rtype::AXFR | Rtype::IXFR);
+        is_wanted && self.request.is_plain_query() && self.request.version == 0
     }
 
     fn permits(&self, signer: Option<&Signer>) -> bool {

@@ -26,6 +26,8 @@ pub(super) struct Request<'a> {
     pub(super) serial: Option<u32>,
     /// How large a datagram the client takes, where it says so.
     pub(super) size: Option<u16>,
+    /// The version of EDNS that the client speaks (RFC 6891 section 6.1.3).
+    pub(super) version: u8,
     pub(super) signature: Option<Signature<'a>>,
 }
 
@@ -74,7 +76,8 @@ impl<'a> Request<'a> {
             return Err(Unreadable::Message);
         }
         let question = reader.question()?;
-        let mut request = Request { octets, head, question, serial: None, size: None, signature: None };
+        let mut request =
+            Request { octets, head, question, serial: None, size: None, version: 0, signature: None };
         for _ in 0..answers {
             reader.record()?;
         }
@@ -103,7 +106,7 @@ impl<'a> Request<'a> {
         let record = reader.record()?;
         let unreadable = Unreadable::Signature { question: self.question.octets };
         match record.rtype {
-            Rtype::OPT => self.size = Some(record.class),
+            Rtype::OPT => (self.size, self.version) = (Some(record.class), record.ttl[1]),
             // It must be the last, or somebody has added to what was signed (RFC 8945 section 5.1).
             TSIG if !is_last || record.class != CLASS_ANY => return Err(unreadable),
             TSIG => {
