@@ -12,7 +12,7 @@ use dns::{Name, RecordSet, Rtype};
 use super::denial::{NXNAME, Proofs, signed_types};
 use super::sign::Subject;
 use super::{Denial, Signing};
-use crate::zones::of_type;
+use crate::zones::{Found, of_type};
 use crate::{Answer, Rcode, Step, Zone, Zones};
 
 /// What the client wants to know.
@@ -207,16 +207,14 @@ impl<'a> Pass<'a> {
     }
 
     /// Signs the addresses of an answer. They come last, so they give way first; glue is not ours
-    /// to sign.
+    /// to sign (RFC 4035 section 2.2), nor is what is under a DNAME, nor another side's data.
     fn sign_additional(&mut self) {
         if self.answer.glue_needed > 0 || !self.answer.authoritative {
             return;
         }
         let signed = self.answer.additional.iter().filter_map(|set| {
             let part = part(self.zones, self.zones.find(&set.name)?.origin())?;
-            let own = part.zone.sets_at(set.name.key());
-            of_type(&own, set.rtype)?;
-            part.signing.sign(Subject::of(set), self.now)
+            part.speaks_for(set).then(|| part.signing.sign(Subject::of(set), self.now))?
         });
         let signed: Vec<RecordSet> = signed.collect();
         self.answer.additional.extend(signed);
@@ -231,6 +229,13 @@ impl Part<'_> {
             (Some(wildcard), Denial::Nsec) => wildcard,
             _ => name,
         }
+    }
+
+    /// Whether the data is the zone's own, or a part of it, and nothing hides it.
+    fn speaks_for(&self, set: &RecordSet) -> bool {
+        let found = self.zone.descend(&set.name, set.rtype);
+        let Found::Node { sets, wildcard: None } = found else { return false };
+        of_type(&sets, set.rtype).is_some_and(|own| set.data.iter().all(|data| own.data.contains(data)))
     }
 
     /// The NSEC record of a name that is there.

@@ -441,6 +441,28 @@ fn a_plain_signed_answer_comes_from_the_fast_path() {
 }
 
 #[test]
+fn glue_is_not_signed_though_an_alias_leads_to_it() {
+    let text = "@ 60 SOA ns admin 1 2 3 4 30
+        @ 60 NS ns
+        ns 60 A 192.0.2.1
+        alias 60 CNAME www.sub
+        sub 60 NS ns
+        sub 60 NS ns.other
+        other 60 NS ns.other
+        ns.other 60 A 192.0.2.2";
+    for denial in [Denial::Compact, Denial::Nsec] {
+        let mut zones = world::zones("e.", text);
+        sign(&mut zones, Algorithm::Ed25519, denial);
+        let lines = show(&ask(&zones, &Ask::new("alias.e.", "A").with("tcp").with("do")));
+        let signed =
+            |name: &str| lines.iter().any(|line| line.starts_with(&format!("additional {name} 60 RRSIG ")));
+        assert!(lines.contains(&"additional ns.other.e. 60 A 192.0.2.2".to_owned()), "{lines:#?}");
+        assert!(!signed("ns.other.e."), "RFC 4035 section 2.2: {lines:#?}");
+        assert!(signed("ns.e."), "its own address is the zone's to sign: {lines:#?}");
+    }
+}
+
+#[test]
 fn compact_denial_says_nxdomain_only_to_who_understands_it() {
     let (compact, nsec) = (example(Denial::Compact), example(Denial::Nsec));
     let asked = Ask::new("x.e.", "A");
