@@ -1,6 +1,7 @@
 //! Signed zones as a validator sees them. The validator here is written from the RFCs by search
 //! over everything that a response has, and shares no code with the server.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dns::{Name, Rdata, Rtype};
@@ -12,7 +13,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED, ED25519, UnparsedPublicKey};
-use server::dnssec::{Algorithm, Denial, SharedSignatures, Signing, ZoneKeys, signed_sets};
+use server::dnssec::{Algorithm, Denial, SharedSignatures, Signing, WINDOW, ZoneKeys, signed_sets};
 use server::steering::Asker;
 use server::{Circumstances, Sight, Step, ZoneUpdate, Zones, lookup, respond, respond_fast};
 
@@ -438,6 +439,35 @@ fn a_plain_signed_answer_comes_from_the_fast_path() {
         let validator = Validator::new(&out, keys(Algorithm::EcdsaP256));
         assert!(validator.positive(&"ns.e.".parse().unwrap(), Rtype::A), "{:#?}", show(&out));
     }
+}
+
+#[test]
+fn a_signature_of_the_fast_path_is_renewed_when_that_of_the_slow_path_is() {
+    let mut zones = example(Denial::Compact);
+    zones.compile(usize::MAX);
+    let asked = Ask::new("ns.e.", "A").with("do");
+    let mut seen = BTreeSet::new();
+    // All on one thread, which keeps what it has signed.
+    for later in [0, 0, WINDOW, 3 * WINDOW] {
+        let sight = Sight { zones: Some(&zones), synced: true };
+        let around = Circumstances { now: NOW + later as u32, ..Circumstances::plain(sight) };
+        let (mut fast, mut slow) = (Vec::new(), Vec::new());
+        assert!(respond_fast(&asked.octets(), around, &mut fast).is_some());
+        respond(&asked.octets(), around, &mut slow).unwrap();
+        let times = times(&fast);
+        assert_eq!(times, self::times(&slow));
+        assert!(times.0 < around.now && around.now < times.1, "{times:?}");
+        seen.insert(times);
+    }
+    assert_eq!(seen.len(), 3, "each of three windows has its own");
+}
+
+/// Inception and expiration of the first signature in the answer.
+fn times(response: &[u8]) -> (u32, u32) {
+    let message = Message::from_vec(response).unwrap();
+    let rrsig = message.answers.iter().map(Seen::new).find(|record| record.rtype == Rtype::RRSIG).unwrap();
+    let number = |at: usize| u32::from_be_bytes(rrsig.data[at..at + 4].try_into().unwrap());
+    (number(12), number(8))
 }
 
 #[test]
