@@ -95,6 +95,16 @@ pub fn deserves_a_reply(query: &[u8]) -> bool {
     query.len() >= HEADER && query[2] & 0x80 == 0
 }
 
+/// The octets of a message's only question.
+pub fn question(message: &[u8]) -> &[u8] {
+    assert_eq!(message[4..6], [0, 1], "not one question");
+    let mut end = HEADER;
+    while message[end] != 0 {
+        end += 1 + usize::from(message[end]);
+    }
+    &message[HEADER..end + 5]
+}
+
 /// Checks what a client could check of a response: that it is one, to its query, and well-formed.
 pub fn check_response(query: &[u8], reply: Reply, response: &[u8], is_datagram: bool) {
     assert_eq!(query[..2], response[..2], "another id");

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use fuzz::{CLIENT, IDENTITY, NOW, check_response, table};
+use fuzz::{CLIENT, IDENTITY, NOW, check_response, deserves_a_reply, question, table};
 use libfuzzer_sys::fuzz_target;
 use server::transfer::{Archive, Attended, Door, TransferSettings, TsigAlgorithm, TsigKey, attend};
 use server::{Circumstances, EndpointId, Transport, ViewTable};
@@ -34,6 +34,8 @@ fuzz_target!(|octets: &[u8]| {
         match attend(octets, door, around, &mut response) {
             Attended::Plain | Attended::Silent => {}
             Attended::Replied(reply) => {
+                assert!(deserves_a_reply(octets), "a response to a response");
+                assert_eq!(question(octets), question(&response), "another question");
                 check_response(octets, reply, &response, transport == Transport::Udp);
             }
             Attended::Streaming(_) => panic!("a transfer without a key"),

@@ -173,25 +173,25 @@ fn decide_question(query: &Query<'_>, question: &Question<'_>, around: &Circumst
     }
     let sight = around.sight;
     let mut answer = match sight.zones {
-        Some(zones) => secured(zones, query, question, around),
+        Some(zones) => lookup(zones, &question.name, question.rtype, &asker(query.subnet(), around)),
         None => Answer::failed(Rcode::Refused, Some(ExtendedError::no_view())),
     };
+    // Before it is signed: a compact proof denies a name with NOERROR (RFC 9824 section 3.1).
     if !sight.synced && matches!(answer.rcode, Rcode::NxDomain | Rcode::Refused) {
         answer = Answer::failed(Rcode::ServFail, Some(ExtendedError::not_synced()));
+    }
+    if let Some(zones) = sight.zones {
+        dnssec::secure(zones, &mut answer, wish(query, question, sight.synced), around.now);
     }
     // An answer to any class cannot speak for all of them (RFC 1035 section 6.2).
     answer.authoritative &= question.class == query::CLASS_IN;
     answer
 }
 
-/// The answer with what a client that validates needs to do so.
-fn secured(zones: &Zones, query: &Query<'_>, question: &Question<'_>, around: &Circumstances<'_>) -> Answer {
-    let subnet = query.edns.as_ref().and_then(|edns| edns.subnet.as_ref());
-    let mut answer = lookup(zones, &question.name, question.rtype, &asker(subnet, around));
+/// What a client that validates needs to do so.
+fn wish(query: &Query<'_>, question: &Question<'_>, synced: bool) -> dnssec::Wish {
     let (dnssec_ok, compact_ok) = query.edns.map_or((false, false), |edns| (edns.dnssec_ok, edns.compact_ok));
-    let wish = dnssec::Wish { rtype: question.rtype, dnssec_ok, compact_ok };
-    dnssec::secure(zones, &mut answer, wish, around.now);
-    answer
+    dnssec::Wish { rtype: question.rtype, dnssec_ok, compact_ok, synced }
 }
 
 /// Who asks: the network that the client names (RFC 7871), else where the query came from.

@@ -41,7 +41,7 @@ pub use catalog::Catalog;
 pub use content::content;
 pub use notify::{Notice, notify};
 use refusal::Refusal;
-use request::{Request, Unreadable, may_concern};
+use request::{Request, Unreadable, is_response, may_concern};
 use stream::{Sets, incremental, whole};
 pub use stream::{Stream, TooLong};
 use tsig::Signer;
@@ -103,13 +103,16 @@ pub enum Attended {
 
 /// Answers a query that is signed, or asks for a transfer or a catalog. `out` has the response.
 pub fn attend(octets: &[u8], door: Door<'_>, around: Circumstances<'_>, out: &mut Vec<u8>) -> Attended {
-    if !may_concern(octets) && door.table.catalogs.is_empty() {
+    // Plain answering says nothing to a response; a word to one could go back and forth for ever.
+    if is_response(octets) || !may_concern(octets) && door.table.catalogs.is_empty() {
         return Attended::Plain;
     }
     let request = match Request::read(octets) {
-        Ok(request) if !request.is_response() => request,
-        Ok(_) | Err(Unreadable::Message) => return Attended::Plain,
-        Err(Unreadable::Signature) => return replied(refusal::malformed(octets, out)),
+        Ok(request) => request,
+        Err(Unreadable::Message) => return Attended::Plain,
+        Err(Unreadable::Signature { question }) => {
+            return replied(refusal::malformed(octets, question, out));
+        }
     };
     let visit = Visit::new(&request, door, around);
     match &request.signature {
@@ -148,8 +151,7 @@ impl<'a> Visit<'a> {
     }
 
     fn attend(&self, signer: Option<Signer>, out: &mut Vec<u8>) -> Attended {
-        let is_transfer = matches!(self.request.question.rtype, Rtype::AXFR | Rtype::IXFR);
-        if self.request.is_plain_query() && is_transfer {
+        if self.is_transfer() {
             return self.transfer(signer, out);
         }
         let catalog = self.catalog().filter(|_| self.permits(signer.as_ref()));
@@ -162,6 +164,13 @@ impl<'a> Visit<'a> {
             None => Attended::Silent,
             Some(reply) => Attended::Replied(self.signed(reply, signer, out)),
         }
+    }
+
+    /// Whether it asks for a transfer in words that we know: plain answering says what is wrong with the
+    /// opcode or with the version of EDNS.
+    fn is_transfer(&self) -> bool {
+        let is_wanted = matches!(self.request.question.rtype, Rtype::AXFR | Rtype::IXFR);
+        is_wanted && self.request.is_plain_query() && self.request.version == 0
     }
 
     fn permits(&self, signer: Option<&Signer>) -> bool {

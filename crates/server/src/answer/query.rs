@@ -2,7 +2,7 @@
 
 use dns::Rtype;
 
-use super::edns::Edns;
+use super::edns::{ClientSubnet, Edns};
 use crate::Rcode;
 use crate::reader::Reader;
 pub(crate) use crate::reader::{Malformed, Question};
@@ -45,6 +45,11 @@ impl<'a> Query<'a> {
             query.problem = Some(Rcode::NotImp);
         }
         Some(query)
+    }
+
+    /// The network that the client names (RFC 7871).
+    pub(super) fn subnet(&self) -> Option<&ClientSubnet<'a>> {
+        self.edns.as_ref()?.subnet.as_ref()
     }
 
     fn read_body(&mut self, octets: &'a [u8]) -> Result<(), Malformed> {

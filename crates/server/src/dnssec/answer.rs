@@ -12,7 +12,7 @@ use dns::{Name, RecordSet, Rtype};
 use super::denial::{NXNAME, Proofs, signed_types};
 use super::sign::Subject;
 use super::{Denial, Signing};
-use crate::zones::of_type;
+use crate::zones::{Found, of_type};
 use crate::{Answer, Rcode, Step, Zone, Zones};
 
 /// What the client wants to know.
@@ -24,6 +24,9 @@ pub(crate) struct Wish {
     pub(crate) dnssec_ok: bool,
     /// Whether it understands NXDOMAIN with a compact proof (RFC 9824 section 5.1).
     pub(crate) compact_ok: bool,
+    /// Whether the world has been read once. Until then a proof speaks for one name: a link of the
+    /// chain would deny whatever has come between two names since (RFC 8198).
+    pub(crate) synced: bool,
 }
 
 /// Completes an answer from signed zones; one from other zones stays as it is.
@@ -56,6 +59,7 @@ struct Pass<'a> {
 struct Part<'a> {
     zone: &'a Zone,
     signing: &'a Arc<Signing>,
+    denial: Denial,
     wildcard: Option<Name>,
 }
 
@@ -83,7 +87,10 @@ impl<'a> Pass<'a> {
 
     fn enter(&mut self, origin: &Name) {
         self.part = part(self.zones, origin);
-        let compact = self.part.as_ref().is_some_and(|part| part.signing.denial == Denial::Compact);
+        if let Some(part) = self.part.as_mut().filter(|_| !self.wish.synced) {
+            part.denial = Denial::Compact;
+        }
+        let compact = self.part.as_ref().is_some_and(|part| part.denial == Denial::Compact);
         self.answer.compact |= compact && self.wish.dnssec_ok && self.wish.compact_ok;
     }
 
@@ -123,7 +130,7 @@ impl<'a> Pass<'a> {
         }
         self.sign_soa(part);
         let proofs = Proofs { zone: part.zone };
-        let proofs = match part.signing.denial {
+        let proofs = match part.denial {
             Denial::Nsec => proofs.no_data(name, part.wildcard.as_ref()),
             Denial::Compact => {
                 let types = proofs.types(part.wildcard.as_ref().unwrap_or(name));
@@ -138,7 +145,7 @@ impl<'a> Pass<'a> {
     fn no_name(&mut self, part: &Part<'_>, name: &Name) {
         self.sign_soa(part);
         let proofs = Proofs { zone: part.zone };
-        if part.signing.denial == Denial::Nsec {
+        if part.denial == Denial::Nsec {
             return proofs.no_name(name).into_iter().for_each(|proof| self.add_signed(part, Some(proof)));
         }
         self.add_signed(part, proofs.alone(name, signed_types([NXNAME])));
@@ -200,16 +207,14 @@ impl<'a> Pass<'a> {
     }
 
     /// Signs the addresses of an answer. They come last, so they give way first; glue is not ours
-    /// to sign.
+    /// to sign (RFC 4035 section 2.2), nor is what is under a DNAME, nor another side's data.
     fn sign_additional(&mut self) {
         if self.answer.glue_needed > 0 || !self.answer.authoritative {
             return;
         }
         let signed = self.answer.additional.iter().filter_map(|set| {
             let part = part(self.zones, self.zones.find(&set.name)?.origin())?;
-            let own = part.zone.sets_at(set.name.key());
-            of_type(&own, set.rtype)?;
-            part.signing.sign(Subject::of(set), self.now)
+            part.speaks_for(set).then(|| part.signing.sign(Subject::of(set), self.now))?
         });
         let signed: Vec<RecordSet> = signed.collect();
         self.answer.additional.extend(signed);
@@ -220,16 +225,23 @@ impl Part<'_> {
     /// Whose data a name is answered with. Compact answers are signed for the name itself, since
     /// to say that nothing is closer would take a second proof (RFC 9824 section 3.3).
     fn owner_of<'n>(&'n self, name: &'n Name) -> &'n Name {
-        match (&self.wildcard, self.signing.denial) {
+        match (&self.wildcard, self.denial) {
             (Some(wildcard), Denial::Nsec) => wildcard,
             _ => name,
         }
     }
 
+    /// Whether the data is the zone's own, or a part of it, and nothing hides it.
+    fn speaks_for(&self, set: &RecordSet) -> bool {
+        let found = self.zone.descend(&set.name, set.rtype);
+        let Found::Node { sets, wildcard: None } = found else { return false };
+        of_type(&sets, set.rtype).is_some_and(|own| set.data.iter().all(|data| own.data.contains(data)))
+    }
+
     /// The NSEC record of a name that is there.
     fn own_link(&self, name: &Name) -> Option<RecordSet> {
         let proofs = Proofs { zone: self.zone };
-        match self.signing.denial {
+        match self.denial {
             Denial::Nsec => proofs.link(name),
             Denial::Compact => proofs.alone(name, proofs.types(name)),
         }
@@ -238,5 +250,6 @@ impl Part<'_> {
 
 fn part<'a>(zones: &'a Zones, origin: &Name) -> Option<Part<'a>> {
     let zone = zones.zone(origin)?.as_ref();
-    Some(Part { zone, signing: zone.signing()?, wildcard: None })
+    let signing = zone.signing()?;
+    Some(Part { zone, signing, denial: signing.denial, wildcard: None })
 }

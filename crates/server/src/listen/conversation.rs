@@ -8,11 +8,15 @@
 //!
 //! Reading and writing go on at the same time, and a response is written when it is there: what
 //! takes long holds nobody up. A query that has begun has to arrive whole within the idle time and a
-//! response has to be taken within that of slow readers, however the octets trickle. Memory is what messages
-//! under way take: a query is stored as it arrives, not as long as it says to be.
+//! response has to be taken within that of slow readers, however the octets trickle; and whoever's place
+//! is needed for another waits for neither. Memory is what messages under way take: a query is stored as
+//! it arrives, not as long as it says to be.
 
 use std::io;
 use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, watch};
@@ -39,7 +43,7 @@ pub(super) struct Conversation {
     pub(super) limits: Limits,
     pub(super) client: IpAddr,
     pub(super) transport: Transport,
-    pub(super) seat: Seat,
+    pub(super) seat: Arc<Seat>,
     pub(super) stopped: watch::Receiver<()>,
     /// What is being sent in many messages.
     pub(super) transfers: JoinSet<io::Result<()>>,
@@ -56,19 +60,16 @@ impl Conversation {
     pub(super) async fn hold<S: AsyncRead + AsyncWrite>(mut self, stream: S) -> io::Result<()> {
         let (read, write) = tokio::io::split(stream);
         let (outlet, responses) = mpsc::channel(WAITING);
-        let (service, slow_reader) = (self.service.clone(), self.limits.slow_reader);
-        let writing = write_all(write, responses, &service, slow_reader);
-        let reading = self.read_all(BufReader::with_capacity(READ_BUFFER, read), outlet);
-        // Whoever cannot be written to is not read from any more; whoever is not read from any
-        // more still gets what is under way.
-        let (read, written) = {
-            tokio::pin!(reading, writing);
-            tokio::select! {
-                read = &mut reading => (read, writing.await),
-                written = &mut writing => (Ok(()), written),
-            }
+        let (service, seat) = (self.service.clone(), Arc::clone(&self.seat));
+        let writing = write_all(write, responses, &service, self.limits.slow_reader);
+        tokio::pin!(writing);
+        let read = tokio::select! {
+            read = self.read_all(BufReader::with_capacity(READ_BUFFER, read), outlet) => read,
+            // Whoever cannot be written to is not read from any more.
+            written = &mut writing => return written,
+            () = seat.needed() => Ok(()),
         };
-        read.and(written)
+        read.and(finish(writing, &seat).await)
     }
 
     async fn read_all<R: AsyncRead + Unpin>(
@@ -98,7 +99,6 @@ impl Conversation {
             tokio::select! {
                 biased;
                 () = ended(&mut self.stopped) => return Ok(false),
-                () = self.seat.needed() => return Ok(false),
                 Some(ended) = self.transfers.join_next() => {
                     // A transfer that breaks off ends the connection, so that the client sees it.
                     ended.map_err(io::Error::other)??;
@@ -169,12 +169,22 @@ async fn read<R: AsyncRead + Unpin>(stream: &mut R, query: &mut Vec<u8>) -> io::
     Ok(read == usize::from(length))
 }
 
+/// Writes what is under way to whoever is not read from any more. Who does not take it keeps no other
+/// from the place: once that is needed, only what can be sent without waiting is sent.
+async fn finish(mut writing: Pin<&mut impl Future<Output = io::Result<()>>>, seat: &Seat) -> io::Result<()> {
+    tokio::select! {
+        biased;
+        written = &mut writing => written,
+        () = seat.needed() => timeout(Duration::ZERO, writing).await.unwrap_or(Ok(())),
+    }
+}
+
 /// Writes responses as they come until there will be no more.
 async fn write_all<W: AsyncWrite + Unpin>(
     mut stream: W,
     mut responses: mpsc::Receiver<Framed>,
     service: &Service,
-    slow_reader: std::time::Duration,
+    slow_reader: Duration,
 ) -> io::Result<()> {
     while let Some(framed) = responses.recv().await {
         timeout(slow_reader, async {

@@ -104,9 +104,11 @@ impl Seat {
         }
     }
 
-    /// Completes when the place is needed for another.
+    /// Completes when the place is needed for another, however often it is asked.
     pub(super) async fn needed(&self) {
-        self.leave.notified().await;
+        while self.seats.table().taken.contains_key(&self.number) {
+            self.leave.notified().await;
+        }
     }
 }
 
@@ -144,6 +146,7 @@ mod tests {
         second.set_busy(false);
         let fourth = seats.take(client("203.0.113.1")).unwrap();
         assert!(is_needed(&third).await, "it came last but has waited longest");
+        assert!(is_needed(&third).await, "and is told so as often as it asks");
         assert!(!is_needed(&first).await && !is_needed(&second).await && !is_needed(&fourth).await);
     }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
@@ -36,7 +37,10 @@ pub(super) async fn serve(
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, client)) => hall.admit(stream, client),
+            Ok((stream, client)) => {
+                hall.admit(stream, client);
+                hall.see_off().await;
+            }
             Err(error) => {
                 tracing::debug!(%error, "accepting failed");
                 tokio::time::sleep(PAUSE_AFTER_ERROR).await;
@@ -72,7 +76,7 @@ impl Hall {
             limits: self.limits,
             client: client.ip(),
             transport: if self.tls.is_some() { Transport::Tls } else { Transport::Tcp },
-            seat,
+            seat: Arc::new(seat),
             stopped: self.stopped.clone(),
             transfers: JoinSet::new(),
         };
@@ -84,6 +88,14 @@ impl Hall {
                 tracing::debug!(%client, %error, "connection ended");
             }
         });
+    }
+
+    /// Waits until those have gone whose places were given to others, which they do at once: so no
+    /// more connections are open than there are places, and one.
+    async fn see_off(&mut self) {
+        while self.connections.len() > self.limits.connections {
+            self.connections.join_next().await;
+        }
     }
 }
 

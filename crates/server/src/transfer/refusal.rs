@@ -84,9 +84,9 @@ impl Refusal {
 }
 
 /// Answers a message whose signature cannot be read (RFC 8945 section 5.2).
-pub(super) fn malformed(octets: &[u8], out: &mut Vec<u8>) -> Rcode {
+pub(super) fn malformed(octets: &[u8], question: &[u8], out: &mut Vec<u8>) -> Rcode {
     let head = octets.first_chunk().copied().unwrap_or_default();
-    begin(head, &[], Rcode::FormErr, out);
+    begin(head, question, Rcode::FormErr, out);
     Rcode::FormErr
 }
 
@@ -114,9 +114,8 @@ pub(super) fn cut_off(out: &mut Vec<u8>, question: &[u8]) {
 
 fn begin(head: [u8; 4], question: &[u8], rcode: Rcode, out: &mut Vec<u8>) {
     let [id_high, id_low, flags, _] = head;
-    let questions = u8::from(!question.is_empty());
     out.clear();
     out.extend_from_slice(&[id_high, id_low, QR | flags & OPCODE_AND_RD, (rcode.number() & 0x0f) as u8]);
-    out.extend_from_slice(&[0, questions, 0, 0, 0, 0, 0, 0]);
+    out.extend_from_slice(&[0, 1, 0, 0, 0, 0, 0, 0]);
     out.extend_from_slice(question);
 }

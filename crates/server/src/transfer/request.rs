@@ -26,6 +26,8 @@ pub(super) struct Request<'a> {
     pub(super) serial: Option<u32>,
     /// How large a datagram the client takes, where it says so.
     pub(super) size: Option<u16>,
+    /// The version of EDNS that the client speaks (RFC 6891 section 6.1.3).
+    pub(super) version: u8,
     pub(super) signature: Option<Signature<'a>>,
 }
 
@@ -47,22 +49,25 @@ pub(super) struct Signature<'a> {
 
 /// A message that cannot be read.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unreadable {
+pub(super) enum Unreadable<'a> {
     /// It ends too early or says what it must not: plain answering finds that too.
     Message,
-    /// Its signature is not where or what a signature is.
-    Signature,
+    /// Its signature is not where or what a signature is; its question can be read.
+    Signature {
+        /// The question as it was asked.
+        question: &'a [u8],
+    },
 }
 
-impl From<Malformed> for Unreadable {
-    fn from(_: Malformed) -> Unreadable {
+impl From<Malformed> for Unreadable<'_> {
+    fn from(_: Malformed) -> Self {
         Unreadable::Message
     }
 }
 
 impl<'a> Request<'a> {
     /// Takes a message with one question apart.
-    pub(super) fn read(octets: &'a [u8]) -> Result<Request<'a>, Unreadable> {
+    pub(super) fn read(octets: &'a [u8]) -> Result<Request<'a>, Unreadable<'a>> {
         let mut reader = Reader { octets, at: 0 };
         let head = reader.array()?;
         let [questions, answers, authorities, additionals] =
@@ -71,7 +76,8 @@ impl<'a> Request<'a> {
             return Err(Unreadable::Message);
         }
         let question = reader.question()?;
-        let mut request = Request { octets, head, question, serial: None, size: None, signature: None };
+        let mut request =
+            Request { octets, head, question, serial: None, size: None, version: 0, signature: None };
         for _ in 0..answers {
             reader.record()?;
         }
@@ -95,16 +101,17 @@ impl<'a> Request<'a> {
         Ok(())
     }
 
-    fn additional(&mut self, reader: &mut Reader<'a>, is_last: bool) -> Result<(), Unreadable> {
+    fn additional(&mut self, reader: &mut Reader<'a>, is_last: bool) -> Result<(), Unreadable<'a>> {
         let start = reader.at;
         let record = reader.record()?;
+        let unreadable = Unreadable::Signature { question: self.question.octets };
         match record.rtype {
-            Rtype::OPT => self.size = Some(record.class),
+            Rtype::OPT => (self.size, self.version) = (Some(record.class), record.ttl[1]),
             // It must be the last, or somebody has added to what was signed (RFC 8945 section 5.1).
-            TSIG if !is_last || record.class != CLASS_ANY => return Err(Unreadable::Signature),
+            TSIG if !is_last || record.class != CLASS_ANY => return Err(unreadable),
             TSIG => {
                 let read = Signature::read(self.octets, start, &record);
-                self.signature = Some(read.map_err(|_| Unreadable::Signature)?);
+                self.signature = Some(read.map_err(|_| unreadable)?);
             }
             _ => {}
         }
@@ -112,7 +119,7 @@ impl<'a> Request<'a> {
     }
 
     pub(super) fn is_response(&self) -> bool {
-        self.head[2] & QR != 0
+        is_response(self.octets)
     }
 
     pub(super) fn is_plain_query(&self) -> bool {
@@ -137,6 +144,11 @@ impl<'a> Request<'a> {
         }
         Cow::Owned(octets)
     }
+}
+
+/// Whether a message is a response, whatever else can be read of it.
+pub(super) fn is_response(octets: &[u8]) -> bool {
+    octets.get(2).is_some_and(|flags| flags & QR != 0)
 }
 
 /// Whether a message may be signed or ask for a transfer: a cheap look that spares all other

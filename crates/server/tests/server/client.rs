@@ -19,6 +19,8 @@ pub(crate) struct Ask {
     pub(crate) flags: [u8; 2],
     /// Size, version and DO of an OPT record.
     pub(crate) edns: Option<(u16, u8, bool)>,
+    /// CO of that record (RFC 9824 section 5.1).
+    pub(crate) compact_ok: bool,
     /// The options of that record, in wire form.
     pub(crate) options: Vec<u8>,
     pub(crate) transport: Transport,
@@ -33,6 +35,7 @@ impl Ask {
             opcode: 0,
             flags: [0, 0],
             edns: None,
+            compact_ok: false,
             options: Vec::new(),
             transport: Transport::Udp,
         }
@@ -60,6 +63,7 @@ impl Ask {
             "size" => self.edns = Some((value.parse().unwrap(), version, dnssec_ok)),
             "version" => self.edns = Some((size, value.parse().unwrap(), dnssec_ok)),
             "do" => self.edns = Some((size, version, true)),
+            "co" => (self.edns, self.compact_ok) = (Some((size, version, dnssec_ok)), true),
             "option" => {
                 self.edns = Some((size, version, dnssec_ok));
                 let (code, digits) = value.split_once(':').unwrap();
@@ -80,7 +84,7 @@ impl Ask {
         if let Some((size, version, dnssec_ok)) = self.edns {
             out.extend([0, 0, 41]);
             out.extend(size.to_be_bytes());
-            out.extend([0, version, if dnssec_ok { 0x80 } else { 0 }, 0]);
+            out.extend([0, version, u8::from(dnssec_ok) << 7 | u8::from(self.compact_ok) << 6, 0]);
             out.extend((self.options.len() as u16).to_be_bytes());
             out.extend(&self.options);
         }

@@ -1,6 +1,7 @@
 //! Signed zones as a validator sees them. The validator here is written from the RFCs by search
 //! over everything that a response has, and shares no code with the server.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dns::{Name, Rdata, Rtype};
@@ -12,7 +13,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED, ED25519, UnparsedPublicKey};
-use server::dnssec::{Algorithm, Denial, SharedSignatures, Signing, ZoneKeys, signed_sets};
+use server::dnssec::{Algorithm, Denial, SharedSignatures, Signing, WINDOW, ZoneKeys, signed_sets};
 use server::steering::Asker;
 use server::{Circumstances, Sight, Step, ZoneUpdate, Zones, lookup, respond, respond_fast};
 
@@ -78,13 +79,28 @@ fn uncompressed(record: &Record) -> Vec<u8> {
     out
 }
 
+/// What an NSEC record says: owner, next name and types.
+type Proof = (Name, Name, Vec<Rtype>);
+
+fn proof(record: &Seen) -> Proof {
+    let (next, length) = Name::from_wire(&record.data).unwrap();
+    (record.name.clone(), next, types(&record.data[length..]))
+}
+
+/// The NSEC records of a response, wherever they are and whoever signed them.
+pub(crate) fn proofs(response: &[u8]) -> Vec<Proof> {
+    let message = Message::from_vec(response).unwrap();
+    let records = message.answers.iter().chain(&message.authorities).map(Seen::new);
+    records.filter(|record| record.rtype == Rtype::NSEC).map(|record| proof(&record)).collect()
+}
+
 /// A response with the keys to judge it by.
 struct Validator {
     answer: Vec<Seen>,
     authority: Vec<Seen>,
     keys: Vec<Vec<u8>>,
-    /// The NSEC records of the authority section: owner, next name and types.
-    proofs: Vec<(Name, Name, Vec<Rtype>)>,
+    /// The NSEC records of the authority section.
+    proofs: Vec<Proof>,
 }
 
 impl Validator {
@@ -129,12 +145,11 @@ impl Validator {
     }
 
     /// The data of the NSEC records in the authority section that hold, with their owners.
-    fn read_proofs(&self) -> Vec<(Name, Name, Vec<Rtype>)> {
+    fn read_proofs(&self) -> Vec<Proof> {
         let nsec = self.authority.iter().filter(|record| record.rtype == Rtype::NSEC);
         nsec.map(|record| {
             assert!(self.signed(&self.authority, &record.name, Rtype::NSEC).is_some(), "unsigned {record:?}");
-            let (next, length) = Name::from_wire(&record.data).unwrap();
-            (record.name.clone(), next, types(&record.data[length..]))
+            proof(record)
         })
         .collect()
     }
@@ -427,19 +442,64 @@ fn a_plain_signed_answer_comes_from_the_fast_path() {
 }
 
 #[test]
+fn a_signature_of_the_fast_path_is_renewed_when_that_of_the_slow_path_is() {
+    let mut zones = example(Denial::Compact);
+    zones.compile(usize::MAX);
+    let asked = Ask::new("ns.e.", "A").with("do");
+    let mut seen = BTreeSet::new();
+    // All on one thread, which keeps what it has signed.
+    for later in [0, 0, WINDOW, 3 * WINDOW] {
+        let sight = Sight { zones: Some(&zones), synced: true };
+        let around = Circumstances { now: NOW + later as u32, ..Circumstances::plain(sight) };
+        let (mut fast, mut slow) = (Vec::new(), Vec::new());
+        assert!(respond_fast(&asked.octets(), around, &mut fast).is_some());
+        respond(&asked.octets(), around, &mut slow).unwrap();
+        let times = times(&fast);
+        assert_eq!(times, self::times(&slow));
+        assert!(times.0 < around.now && around.now < times.1, "{times:?}");
+        seen.insert(times);
+    }
+    assert_eq!(seen.len(), 3, "each of three windows has its own");
+}
+
+/// Inception and expiration of the first signature in the answer.
+fn times(response: &[u8]) -> (u32, u32) {
+    let message = Message::from_vec(response).unwrap();
+    let rrsig = message.answers.iter().map(Seen::new).find(|record| record.rtype == Rtype::RRSIG).unwrap();
+    let number = |at: usize| u32::from_be_bytes(rrsig.data[at..at + 4].try_into().unwrap());
+    (number(12), number(8))
+}
+
+#[test]
+fn glue_is_not_signed_though_an_alias_leads_to_it() {
+    let text = "@ 60 SOA ns admin 1 2 3 4 30
+        @ 60 NS ns
+        ns 60 A 192.0.2.1
+        alias 60 CNAME www.sub
+        sub 60 NS ns
+        sub 60 NS ns.other
+        other 60 NS ns.other
+        ns.other 60 A 192.0.2.2";
+    for denial in [Denial::Compact, Denial::Nsec] {
+        let mut zones = world::zones("e.", text);
+        sign(&mut zones, Algorithm::Ed25519, denial);
+        let lines = show(&ask(&zones, &Ask::new("alias.e.", "A").with("tcp").with("do")));
+        let signed =
+            |name: &str| lines.iter().any(|line| line.starts_with(&format!("additional {name} 60 RRSIG ")));
+        assert!(lines.contains(&"additional ns.other.e. 60 A 192.0.2.2".to_owned()), "{lines:#?}");
+        assert!(!signed("ns.other.e."), "RFC 4035 section 2.2: {lines:#?}");
+        assert!(signed("ns.e."), "its own address is the zone's to sign: {lines:#?}");
+    }
+}
+
+#[test]
 fn compact_denial_says_nxdomain_only_to_who_understands_it() {
     let (compact, nsec) = (example(Denial::Compact), example(Denial::Nsec));
     let asked = Ask::new("x.e.", "A");
     assert_eq!(head(&compact, &asked), "NXDOMAIN aa");
     assert_eq!(head(&compact, &asked.clone().with("do")), "NOERROR aa");
     assert_eq!(head(&nsec, &asked.clone().with("do")), "NXDOMAIN aa");
-    let mut query = asked.with("do").octets();
-    let flags = query.len() - 4;
-    query[flags] |= 0x40;
-    let around =
-        Circumstances { now: NOW, ..Circumstances::plain(Sight { zones: Some(&compact), synced: true }) };
-    let mut out = Vec::new();
-    respond(&query, around, &mut out).unwrap();
+    let out = ask(&compact, &asked.with("do").with("co"));
     assert_eq!(show(&out)[0], "NXDOMAIN aa");
     assert_eq!(out[out.len() - 4], 0xc0, "CO comes back");
 }

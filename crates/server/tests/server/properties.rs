@@ -1,17 +1,19 @@
 //! What holds for every query and every zone.
 
-use dns::{Name, RecordSet};
+use dns::{Name, RecordSet, Rtype};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use server::dnssec::{Algorithm, Denial};
 use server::{
     Circumstances, CookieKeys, Identity, Sight, Transport, ZoneUpdate, Zones, respond, respond_limited,
 };
 
 use crate::client::{Ask, ID, show};
-use crate::world;
+use crate::{dnssec, world};
 
 const SOA: &str = "@ 3600 SOA ns admin 1 7200 900 1209600 300";
+const NXNAME: Rtype = Rtype(128);
 
 /// Labels that meet each other often.
 fn label() -> impl Strategy<Value = &'static str> {
@@ -226,9 +228,23 @@ proptest! {
     }
 
     #[test]
-    fn before_the_first_sync_nothing_is_denied_or_refused(lines in zone(), ask in ask()) {
-        let response = response(&put(&lines, world::put_nodes), &ask.octets(), ask.transport, false).unwrap();
+    fn before_the_first_sync_nothing_is_denied_or_refused(
+        lines in zone(),
+        ask in ask(),
+        denial in select(vec![None, Some(Denial::Compact), Some(Denial::Nsec)]),
+        wish in select(vec![&[] as &[&str], &["do"], &["do", "co"]]),
+        file: bool,
+    ) {
+        let mut zones = put(&lines, if file { world::put_base } else { world::put_nodes });
+        denial.iter().for_each(|denial| dnssec::sign(&mut zones, Algorithm::Ed25519, *denial));
+        let ask = wish.iter().fold(ask, |ask, option| ask.with(option));
+        let response = response(&zones, &ask.octets(), ask.transport, false).unwrap();
         prop_assert!(!matches!(response[3] & 0x0f, 3 | 5));
+        // Nor does a proof say it, of the name or of others (RFC 9824 section 3.1, RFC 8198).
+        for (owner, next, types) in dnssec::proofs(&response) {
+            prop_assert!(!types.contains(&NXNAME), "{} is denied by {:#?}", owner, show(&response));
+            prop_assert_eq!(next.parent(), Some(owner), "what is between is denied by {:#?}", show(&response));
+        }
     }
 }
 

@@ -8,7 +8,8 @@ use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use server::transfer::TransferSettings;
 use server::{
-    ALPN, CookieKeys, Identity, Limits, Options, ServeHandle, Views, bind, bind_tls, serve_tls, serve_with,
+    ALPN, CookieKeys, Identity, Limits, Options, Rcode, ServeHandle, Views, bind, bind_tls, serve_tls,
+    serve_with,
 };
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
@@ -67,6 +68,66 @@ async fn where_all_are_busy_a_new_one_is_closed_at_once_and_counted() {
     let mut refused = connect(handle.local_addr(), [127, 0, 1, 1]).await;
     assert!(closes(&mut refused).await);
     assert_eq!(handle.counters().snapshot().refused_connections, 1);
+}
+
+/// Waits until the server has no more connections open than this.
+async fn settles(handle: &ServeHandle, connections: u64) {
+    let open = || handle.counters().snapshot().open_connections;
+    let settled = async {
+        while open() > connections {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(Duration::from_secs(1), settled).await.unwrap_or_else(|_| panic!("{} are open", open()));
+}
+
+#[tokio::test]
+async fn queries_that_never_end_hold_no_more_than_the_places() {
+    let handle = start(&views(TEXT), Limits { connections: 4, ..Limits::default() }).await;
+    let mut many = Vec::new();
+    for at in 0..200 {
+        let mut one = connect(handle.local_addr(), [127, 0, at, 1]).await;
+        one.write_all(&[0]).await.unwrap();
+        many.push(one);
+        let open = handle.counters().snapshot().open_connections;
+        assert!(open <= 4 + 1, "{open} are open, and one may be closing");
+    }
+    settles(&handle, 4).await;
+    let mut good = connect(handle.local_addr(), [127, 1, 0, 1]).await;
+    assert!(is_answered(&mut good).await);
+}
+
+#[tokio::test]
+async fn responses_that_nobody_reads_hold_no_more_than_the_places() {
+    let handle = start(&views(&large()), Limits { connections: 4, ..Limits::default() }).await;
+    let mut many = Vec::new();
+    for at in 0..12 {
+        let mut one = connect(handle.local_addr(), [127, 0, at, 1]).await;
+        stuff(&mut one, &handle).await;
+        many.push(one);
+    }
+    settles(&handle, 4).await;
+    let mut good = connect(handle.local_addr(), [127, 1, 0, 1]).await;
+    send_tcp(&mut good, &query("big.e.")).await;
+    assert_eq!(show(&receive_tcp(&mut good).await)[0], "NOERROR aa");
+}
+
+/// Asks until one response does not leave, and no more: the server then waits for both, our next
+/// query and room for its response.
+async fn stuff(stream: &mut TcpStream, handle: &ServeHandle) {
+    let sent = || handle.counters().snapshot().responses[&Rcode::NoError];
+    loop {
+        let before = sent();
+        send_tcp(stream, &query("big.e.")).await;
+        let leaves = async {
+            while sent() == before {
+                tokio::task::yield_now().await;
+            }
+        };
+        if timeout(Duration::from_millis(200), leaves).await.is_err() {
+            return;
+        }
+    }
 }
 
 #[tokio::test]

@@ -464,7 +464,35 @@ fn a_signature_that_is_not_the_last_record_is_malformed() {
     }
     octets[11] = 2;
     octets.extend([0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(show(&primary.send(&octets, "192.0.2.9", Transport::Udp)[0]), ["FORMERR"]);
+    let answer = primary.send(&octets, "192.0.2.9", Transport::Udp).remove(0);
+    assert_eq!(show(&answer), ["FORMERR"]);
+    assert_eq!(answer[12..], octets[12..12 + 3 + 4], "the question comes back");
+    octets[2] |= 0x80;
+    let answers = primary.send(&octets, "192.0.2.9", Transport::Udp);
+    assert!(answers.is_empty(), "a response gets none, or two servers talk for ever");
+}
+
+#[test]
+fn a_transfer_is_served_in_the_version_of_edns_that_we_know() {
+    let (ours, theirs) = keys().remove(0);
+    let open = Primary::new("a 60 A 192.0.2.1", vec![]);
+    let keyed = Primary::new("a 60 A 192.0.2.1", vec![ours]);
+    for rtype in [Rtype::AXFR, Rtype::IXFR] {
+        let query = Ask::new("e.", &rtype.to_string()).with("version=1").octets();
+        let answers = open.send(&query, "192.0.2.9", Transport::Tcp);
+        assert_eq!(show(&answers[0]), ["BADVERS", "edns 1232"], "RFC 6891 section 6.1.3");
+        let mut query = building("e.", rtype);
+        let versioned = query.opt(|opt| {
+            opt.set_version(1);
+            Ok(())
+        });
+        versioned.unwrap();
+        let transaction = ClientTransaction::request(&theirs, &mut query, at(NOW)).unwrap();
+        let answers = keyed.send(&query.finish(), "192.0.2.9", Transport::Tcp);
+        assert_eq!(show(&answers[0])[0], "BADVERS");
+        transaction.answer(&mut Octets::from_octets(answers[0].clone()).unwrap(), at(NOW)).unwrap();
+    }
+    assert_eq!(open.count(TransferEvent::Whole) + keyed.count(TransferEvent::Whole), 0);
 }
 
 #[tokio::test]

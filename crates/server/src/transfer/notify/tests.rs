@@ -74,3 +74,31 @@ async fn a_secondary_that_answers_is_not_asked_again() {
     assert_eq!(archive.counts()[&TransferEvent::NotifySent], 1);
     assert_eq!(archive.counts()[&TransferEvent::NotifyAnswered], 1);
 }
+
+/// Tells a secondary that answers from this message on; gives the seconds that took and what was counted.
+async fn told(first_answered: usize) -> (u64, Vec<(TransferEvent, u64)>) {
+    let secondary = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let to = secondary.local_addr().unwrap();
+    let serving = tokio::spawn(async move {
+        let mut buffer = [0; 1232];
+        for at in 1.. {
+            let (length, from) = secondary.recv_from(&mut buffer).await.unwrap();
+            if at >= first_answered {
+                secondary.send_to(&answer(&buffer[..length], 0), from).await.unwrap();
+            }
+        }
+    });
+    let (archive, start) = (Archive::default(), Instant::now());
+    let answered = notify(&notice(None), Some([127, 0, 0, 1].into()), to, &archive).await;
+    serving.abort();
+    let counts: Vec<_> = archive.counts().into_iter().filter(|(_, count)| *count > 0).collect();
+    assert_eq!(answered, counts.iter().any(|(event, _)| *event == TransferEvent::NotifyAnswered));
+    (start.elapsed().as_secs(), counts)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secondary_that_does_not_answer_is_told_again_after_ever_longer_waits() {
+    use TransferEvent::{NotifyAnswered, NotifySent, NotifyUnanswered};
+    assert_eq!(told(3).await, (2 + 4, vec![(NotifySent, 3), (NotifyAnswered, 1)]));
+    assert_eq!(told(usize::MAX).await, (60, vec![(NotifySent, 5), (NotifyUnanswered, 1)]));
+}
