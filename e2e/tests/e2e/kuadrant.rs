@@ -147,6 +147,30 @@ fn a_policy_spreads_clients_and_takes_one_condition_of_its_gateway() -> Result<(
     world.expect_condition(&policy("mine"), "Ready", "False", "TargetNotFound")
 }
 
+/// A new operator has no memory but the policy's status. That it has planned is seen by a new listener, which
+/// has no old answers and gets every cluster.
+#[test]
+fn an_operator_that_starts_while_all_are_drained_keeps_the_old_answers() -> Result<()> {
+    let world = World::alone()?;
+    let clusters = [("weu", "192.0.2.1"), ("neu", "192.0.2.2")];
+    world.apply(CLASS)?;
+    world.apply(&gateway(&clusters).to_string())?;
+    world.apply(&own_policy(5).to_string())?;
+    let operator = world.operator(&[])?;
+    expect_tree(&world, &["5", "5"]).with_context(|| operator.output())?;
+    let nobody = json!({"default": 0, "custom": [{"value": "big", "weight": 50}]});
+    world.api().merge(&policy("mine"), &json!({"spec": {"loadBalancing": {"weighted": nobody}}}))?;
+    world.expect_condition(&policy("mine"), "Ready", "False", "AllDrained")?;
+    world.expect_field(&policy("mine"), "/status/answers/0/clusters/0/weight", &json!(5))?;
+    drop(operator);
+    let mut more = gateway(&clusters);
+    let new = json!({"name": "new", "hostname": "new.example.org", "port": 443, "protocol": "HTTP"});
+    more["spec"]["listeners"].as_array_mut().context("listeners")?.push(new);
+    world.apply(&more.to_string())?;
+    let operator = world.operator(&[])?;
+    expect_tree(&world, &["5", "5", "1", "1"]).with_context(|| operator.output())
+}
+
 #[test]
 fn a_gateway_that_lost_its_addresses_is_answered_over_a_restart() -> Result<()> {
     let world = World::alone()?;

@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use backends::powerdns::steered::{STEERED, lowered};
+use backends::powerdns::steered::{STEERED, is_writable, lowered};
 use backends::powerdns::{Powerdns, Version};
 use backends::{Dialect, Entry, Provider, SetKey, Steers};
 use dns::{Geo, Location, Member, ProbeId, Rdata, RecordSet, Rtype, Steering};
@@ -20,7 +20,7 @@ use e2e::{
     Backend, Folder, Options, PowerDns, Store, Up, ask_many, block_on, dig, own_address, powerdns_class,
     wait_for,
 };
-use planner::{Abilities, CheckInterval, Checks, ProbeQuestion, ProbeSpec, ProbeTarget};
+use planner::{Abilities, CheckInterval, Checks, ProbeQuestion, ProbeSpec, ProbeTarget, Room};
 use target::Target;
 use tempfile::TempDir;
 
@@ -131,7 +131,7 @@ fn able() -> Steers {
         is_told_failures: false,
         interval: CheckInterval::Fixed(1_000),
     };
-    let abilities = Abilities { chooses: true, knows_places: true, checks };
+    let abilities = Abilities { chooses: true, knows_places: true, checks, room: Room(is_writable) };
     Steers { abilities, dialect: Dialect::Lua(OLD) }
 }
 

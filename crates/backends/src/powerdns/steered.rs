@@ -37,7 +37,7 @@ pub const STEERED: Rtype = LUA;
 
 /// Whether a steered set of addresses can be written as Lua, for whichever version: a newer one is told more.
 /// The other type's may be as long.
-pub(super) fn is_writable(set: &RecordSet, probes: Probes<'_>) -> bool {
+pub fn is_writable(set: &RecordSet, probes: Probes<'_>) -> bool {
     let written = lua_set(std::slice::from_ref(set), probes, EXACT);
     written.is_some_and(|written| octets(&written.data) <= request::LARGEST_SET / 2)
 }
