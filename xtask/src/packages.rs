@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use crate::cargo;
 
 /// What the end-to-end tests need: the program, or the path of a file, and its Debian package.
-const NEEDED: [(&str, &str); 17] = [
+const NEEDED: [(&str, &str); 18] = [
     ("dig", "bind9-dnsutils"),
     ("delv", "bind9-dnsutils"),
     ("dnssec-verify", "bind9-utils"),
@@ -23,6 +23,7 @@ const NEEDED: [(&str, &str); 17] = [
     ("pdns_server", "pdns-server"),
     ("/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql", "pdns-backend-sqlite3"),
     ("/usr/share/doc/pdns-backend-lmdb/copyright", "pdns-backend-lmdb"),
+    ("/usr/share/doc/pdns-backend-geoip/copyright", "pdns-backend-geoip"),
     ("sqlite3", "sqlite3"),
     ("ldns-verify-zone", "ldnsutils"),
     ("python3", "python3-venv"),
