@@ -49,7 +49,8 @@ pub(super) fn large(count: usize, version: Version) -> Vec<Shape> {
     let one = vec![IpAddr::from(Ipv4Addr::LOCALHOST)];
     let letter = |at: usize| char::from(b'A' + (at % 26) as u8);
     let code = |at: usize| Place::Country([letter(at / 26), letter(at)].iter().collect());
-    let check = url(vec![one.clone(), one.clone()], selecting(Selector::All));
+    let other = vec![IpAddr::from(Ipv4Addr::new(127, 0, 0, 2))];
+    let check = url(vec![one.clone(), other], selecting(Selector::All));
     let places = (0..count).map(|at| (code(at), check.clone())).collect();
     let shapes: [(&str, Expression); 6] = [
         ("all", Expression::All(addresses.clone())),
