@@ -9,11 +9,12 @@ use anyhow::{Result, bail};
 use crate::cargo;
 
 /// What the end-to-end tests need: the program, or the path of a file, and its Debian package.
-const NEEDED: [(&str, &str); 17] = [
+const NEEDED: [(&str, &str); 18] = [
     ("dig", "bind9-dnsutils"),
     ("delv", "bind9-dnsutils"),
     ("dnssec-verify", "bind9-utils"),
     ("kdig", "knot-dnsutils"),
+    ("kzonecheck", "knot-dnssecutils"),
     ("named-checkzone", "bind9-utils"),
     ("named", "bind9"),
     ("knotd", "knot"),
