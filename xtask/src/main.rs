@@ -36,8 +36,8 @@ struct Arguments {
 enum Command {
     /// Everything that the CI runs: formatting, lints, documentation, purity, all tests
     ///
-    /// The tests with real clients need dig, kdig, named-checkzone and lua5.1. As root on Debian the missing
-    /// packages are installed; otherwise the command to install them is printed and the step fails.
+    /// The tests with real clients need dig, kdig, named-checkzone, kzonecheck and lua5.1. As root on Debian the
+    /// missing packages are installed; otherwise the command to install them is printed and the step fails.
     /// The Kubernetes servers of the tests are built once, as `cargo xtask tools` does.
     Test,
     /// Build the real servers of the tests: Kubernetes, etcd, Helm, ExternalDNS

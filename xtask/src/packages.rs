@@ -14,6 +14,7 @@ const NEEDED: [(&str, &str); 18] = [
     ("delv", "bind9-dnsutils"),
     ("dnssec-verify", "bind9-utils"),
     ("kdig", "knot-dnsutils"),
+    ("kzonecheck", "knot-dnssecutils"),
     ("named-checkzone", "bind9-utils"),
     ("named", "bind9"),
     ("knotd", "knot"),

@@ -17,7 +17,7 @@ use std::net::UdpSocket;
 
 use e2e::{Folder, Options, Peer, Program, Up};
 
-use answer::ask;
+use answer::{KINDS, ask};
 use question::questions;
 use rule::{Case, rule_of};
 use zone::{Zone, generate};
@@ -39,27 +39,59 @@ fn ours_answers_as_knot_nsd_and_bind_do() {
     let ours = Up::start(Options::folder(folder.path())).unwrap();
     let peers = Program::ALL.map(|program| Peer::start(program, &files).unwrap());
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let (mut asked, mut allowed, mut faults) = (0, BTreeMap::<&str, usize>::new(), Vec::new());
+    let mut verdict = Verdict::default();
     for (zone, seed) in zones.iter().zip(SEEDS) {
         for (question, id) in questions(zone, seed).into_iter().zip(1..) {
             let query = question.message(id);
             let mine = ask(&socket, ours.dns(0), &query).unwrap();
-            asked += 1;
+            verdict.asked += 1;
             for peer in &peers {
                 let theirs = ask(&socket, peer.dns(), &query).unwrap();
-                let case =
-                    Case { question: &question, zone, program: peer.program, ours: &mine, theirs: &theirs };
-                match rule_of(&case) {
-                    _ if mine == theirs => {}
-                    Some(rule) => *allowed.entry(rule).or_default() += 1,
-                    None => faults.push(case.to_string()),
-                }
+                let program = peer.program;
+                verdict.add(&Case { question: &question, zone, program, ours: &mine, theirs: &theirs });
             }
         }
     }
-    println!("{asked} questions; differences that a rule allows: {allowed:#?}");
-    let shown = faults.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("\n");
-    assert!(faults.is_empty(), "{} differences without a rule, such as:\n{shown}", faults.len());
-    let unused: Vec<&str> = rule::names().filter(|name| !allowed.contains_key(name)).collect();
-    assert!(unused.is_empty(), "rules that nothing needs any more: {unused:?}");
+    verdict.judge();
+}
+
+/// What has been compared so far.
+#[derive(Debug, Default)]
+struct Verdict {
+    asked: usize,
+    /// By the name of the rule.
+    allowed: BTreeMap<&'static str, usize>,
+    /// What was the same, by program and kind.
+    same: BTreeMap<(Program, &'static str), usize>,
+    faults: Vec<String>,
+}
+
+impl Verdict {
+    fn add(&mut self, case: &Case<'_>) {
+        match (rule_of(case), case.ours.kind()) {
+            (_, Some(kind)) if case.ours == case.theirs => {
+                *self.same.entry((case.program, kind)).or_default() += 1
+            }
+            (_, None) if case.ours == case.theirs => {}
+            (Some(rule), _) => *self.allowed.entry(rule).or_default() += 1,
+            (None, _) => self.faults.push(case.to_string()),
+        }
+    }
+
+    fn judge(&self) {
+        println!("{} questions; differences that a rule allows: {:#?}", self.asked, self.allowed);
+        println!("the same: {:#?}", self.same);
+        let shown = self.faults.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("\n");
+        assert!(
+            self.faults.is_empty(),
+            "{} differences without a rule, such as:\n{shown}",
+            self.faults.len()
+        );
+        let unused: Vec<&str> = rule::names().filter(|name| !self.allowed.contains_key(name)).collect();
+        assert!(unused.is_empty(), "rules that nothing needs any more: {unused:?}");
+        for kind in KINDS {
+            let by = Program::ALL.iter().filter(|program| self.same.contains_key(&(**program, kind)));
+            assert!(by.count() >= 2, "{kind} were compared with fewer than two others: {:?}", self.same);
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Signed zones, judged by validators of others: `delv`, `ldns-verify-zone`, `dnssec-verify`, `kdig`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -74,13 +75,42 @@ impl Signed {
         Ok(fs::rename(aside, self.key_file())?)
     }
 
-    /// A file of trust anchors: the DS records that the parent would have.
-    fn anchors(&self) -> Result<PathBuf> {
+    /// The DS records that the parent is to have, as `keys ds` prints them.
+    fn ds(&self) -> Result<String> {
         let output = self.keys(&["ds", "signed.test"])?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    /// A file of trust anchors: the DS records that the parent would have.
+    fn anchors(&self) -> Result<PathBuf> {
         let path = self.state.path().join("anchors");
-        fs::write(&path, anchors_of(&String::from_utf8(output.stdout)?))?;
+        fs::write(&path, anchors_of(&self.ds()?))?;
         Ok(path)
+    }
+
+    /// Waits until the apex asks the parent (RFC 7344) for what `keys ds` says, which are so many keys: by CDS, and by
+    /// CDNSKEY, of which BIND works out the digest itself.
+    fn asks_the_parent_for(&self, up: &Up, keys: usize) -> Result<()> {
+        wait_for("CDS and CDNSKEY to be those of `keys ds`", || {
+            let told = digests(self.ds()?.lines());
+            ensure!(told.len() == keys, "`keys ds` says {told:?}");
+            let cds = dig(up.dns(0), "signed.test CDS")?.data("CDS");
+            let cds = digests(cds.iter().map(|data| format!("signed.test. IN CDS {data}")));
+            ensure!(cds == told, "CDS are {cds:?}, `keys ds` says {told:?}");
+            let worked_out = self.digests_by_bind(&dig(up.dns(0), "signed.test CDNSKEY")?.data("CDNSKEY"))?;
+            ensure!(worked_out == told, "CDNSKEY stand for {worked_out:?}, `keys ds` says {told:?}");
+            Ok(Some(()))
+        })
+    }
+
+    fn digests_by_bind(&self, keys: &[String]) -> Result<BTreeSet<String>> {
+        let records: String = keys.iter().map(|data| format!("signed.test. 60 IN DNSKEY {data}\n")).collect();
+        let path = self.state.path().join("cdnskey");
+        fs::write(&path, records)?;
+        let arguments = ["-2", "-f", &path.display().to_string(), "signed.test"];
+        let output = call("dnssec-dsfromkey", "bind9-utils", &arguments)?;
+        Ok(digests(String::from_utf8(output.stdout)?.lines()))
     }
 }
 
@@ -92,6 +122,17 @@ pub(crate) fn anchors_of(records: &str) -> String {
     };
     let anchors: String = records.lines().map(anchor).collect();
     format!("trust-anchors {{\n{anchors}}};\n")
+}
+
+/// Key tag, algorithm, digest type and digest of lines such as `name IN DS …`, of those with SHA-256.
+fn digests(lines: impl Iterator<Item = impl AsRef<str>>) -> BTreeSet<String> {
+    let digest = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        // `dig` breaks a long digest into pieces.
+        let (head, pieces) = (words.get(3..6)?, words.get(6..)?.concat());
+        (head[2] == "2").then(|| format!("{} {}", head.join(" "), pieces.to_uppercase()))
+    };
+    lines.filter_map(|line| digest(line.as_ref())).collect()
 }
 
 /// Waits until a look is satisfied.
@@ -197,6 +238,25 @@ fn an_exported_or_transferred_zone_is_signed_and_complete() -> Result<()> {
 }
 
 #[test]
+fn kdig_gets_the_signature_of_what_it_asks_for_and_of_what_is_not_there() -> Result<()> {
+    let signed = Signed::new("ECDSAP256SHA256", "NSEC")?;
+    let up = signed.up()?;
+    let (address, port) = (format!("@{}", up.dns(0).ip()), up.dns(0).port().to_string());
+    let kdig = |question: &str| -> Result<String> {
+        let arguments = [&[address.as_str(), "-p", &port, "+dnssec"][..], &[question, "A"]].concat();
+        Ok(String::from_utf8(call("kdig", "knot-dnsutils", &arguments)?.stdout)?)
+    };
+    let text = kdig("www.signed.test")?;
+    assert!(text.contains("status: NOERROR") && text.contains("flags: do;"), "{text}");
+    assert!(text.contains("192.0.2.1\n") && text.contains("192.0.2.2\n"), "{text}");
+    assert_eq!(text.matches("\tRRSIG\tA 13 3 300 ").count(), 1, "one signature for both: {text}");
+    let text = kdig("nothing.signed.test")?;
+    assert!(text.contains("status: NXDOMAIN") && text.contains("\tRRSIG\tSOA 13 2 300 "), "{text}");
+    assert!(text.contains("\tRRSIG\tNSEC 13 "), "{text}");
+    Ok(())
+}
+
+#[test]
 fn a_restart_signs_with_the_same_keys_and_who_does_not_ask_gets_no_signature() -> Result<()> {
     let signed = Signed::new("ED25519", "Compact")?;
     let keys = |up: &Up| dig(up.dns(0), "signed.test DNSKEY").map(|answer| answer.data("DNSKEY"));
@@ -218,15 +278,16 @@ fn a_restart_signs_with_the_same_keys_and_who_does_not_ask_gets_no_signature() -
 }
 
 #[test]
-fn both_rollovers_validate_from_end_to_end() -> Result<()> {
+fn both_rollovers_validate_and_ask_the_parent_for_what_keys_ds_says_from_end_to_end() -> Result<()> {
     let signed = Signed::new("ED25519", "NSEC")?;
     let up = signed.up()?;
     let anchors = signed.anchors()?;
     let validates = |anchors: &Path| -> Result<()> {
         let said = delv(&up, anchors, "www.signed.test A")?;
         ensure!(said.contains("; fully validated"), "{said}");
-        Ok(())
+        signed.asks_the_parent_for(&up, 1)
     };
+    let first = signed.ds()?;
     let reaches = |wanted: &[&str]| becomes(&format!("{wanted:?}"), || Ok(signed.states()? == wanted));
     assert!(signed.keys(&["ds-published", "signed.test"])?.status.success());
     reaches(&["KSK active", "ZSK active"])?;
@@ -242,6 +303,8 @@ fn both_rollovers_validate_from_end_to_end() -> Result<()> {
     validates(&anchors)?;
     assert!(signed.keys(&["roll", "signed.test", "--ksk"])?.status.success());
     reaches(&["KSK active", "ZSK active", "KSK published"])?;
+    assert_eq!(signed.ds()?, first, "who has not seen the new key yet could not validate by it");
+    validates(&anchors)?;
     assert!(!signed.keys(&["ds-published", "signed.test"])?.status.success(), "too early");
     signed.pass(2 * 3600)?;
     reaches(&["KSK active", "ZSK active", "KSK ready"])?;

@@ -2,23 +2,32 @@
 
 #[path = "hostile/flood.rs"]
 mod flood;
+#[path = "hostile/load.rs"]
+mod load;
 #[path = "hostile/packet.rs"]
 mod packet;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use e2e::{Folder, Options, Up, Usage, ask, block_on, eventually};
+use e2e::{Folder, Options, Up, Usage, ask, block_on, dig, wait_for};
 use rstest::rstest;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 
 use flood::Flood;
-use packet::{Packets, query, with_type};
+use load::Load;
+use packet::{framed, of_length, query, with_type};
 
 /// The longest datagram that IPv4 has room for.
 const LONGEST: usize = 65_507;
+/// The longest message that a stream has room for.
+const LONGEST_BY_STREAM: usize = 65_535;
+/// The length of a message's header; without one there is nothing to answer.
+const HEADER: usize = 12;
+/// How many connections the messages of all lengths share.
+const STREAMS: usize = 8;
 /// How many hostile packets a test sends; `cargo xtask soak` asks for more.
 const PACKETS: usize = 100_000;
 /// Clients that ask for much and read nothing.
@@ -29,12 +38,44 @@ const FLOOD: u16 = 4000;
 /// How many responses a second a network gets while it is flooded.
 const LIMIT: usize = 100;
 
+const SIGNED_AND_STEERED: &str = "\
+apiVersion: dns.homelab.mortenolsen.pro/v1alpha1
+kind: DNSClass
+metadata: {name: plain}
+spec: {embedded: {}}
+---
+apiVersion: dns.homelab.mortenolsen.pro/v1alpha1
+kind: DNSClass
+metadata: {name: signed}
+spec: {embedded: {dnssec: {algorithm: ED25519, denial: Compact}}}
+---
+apiVersion: fingerpost.dev/v1alpha1
+kind: Placement
+metadata: {name: web, namespace: shop}
+spec:
+  hostname: web.example.org
+  mode: weighted-canary
+  regions:
+  - {name: stable, addresses: [192.0.2.13], weight: 80}
+  - {name: canary, addresses: [198.51.100.13], weight: 20}
+";
+
 fn start() -> (Folder, Up) {
     start_with(&[])
 }
 
 fn start_with(flags: &[&str]) -> (Folder, Up) {
+    start_in(Folder::new().unwrap(), flags)
+}
+
+/// The same zone plain in the first view and signed in the second, with a steered name.
+fn start_signed_and_steered() -> (Folder, Up) {
     let folder = Folder::new().unwrap();
+    folder.write("manifests.yaml", SIGNED_AND_STEERED).unwrap();
+    start_in(folder, &[])
+}
+
+fn start_in(folder: Folder, flags: &[&str]) -> (Folder, Up) {
     let loud = (0..4).map(|at| format!("loud TXT \"{at} {}\"\n", "x".repeat(100))).collect::<String>();
     let text = (0..40).map(|at| format!("large TXT \"{at} {}\"\n", "x".repeat(200))).collect::<String>();
     let zone =
@@ -76,41 +117,52 @@ fn every_type_is_answered_with_its_own_id_and_question() {
 }
 
 #[test]
-fn datagrams_of_every_length_stop_nobody_and_responses_get_no_reply() {
+fn datagrams_of_every_length_are_answered_and_responses_get_no_reply() {
     let (_folder, up) = start();
-    let (socket, other) = (socket(), self::socket());
+    let (socket, earlier) = (socket(), queries_of(&up, "udp"));
+    let mut sent = 0;
     for length in 0..=LONGEST {
-        let mut octets = query();
-        octets.resize(length, 0xc0);
-        other.send_to(&octets, up.dns(0)).unwrap();
-        if let Some(flags) = octets.get_mut(2) {
-            *flags |= 0x80;
-        }
-        socket.send_to(&octets, up.dns(0)).unwrap();
+        let mut response = of_length(length);
+        response.iter_mut().skip(2).take(1).for_each(|flags| *flags |= 0x80);
+        let silent = if length < HEADER { vec![response, of_length(length)] } else { vec![response] };
+        silent.iter().for_each(|octets| assert!(socket.send_to(octets, up.dns(0)).is_ok()));
+        let query = if length < HEADER { with_type(4711, 1) } else { of_length(length) };
+        // Each reply is awaited, so that nothing has to be dropped; one too many would be taken for the next.
+        assert_eq!(reply(&socket, up.dns(0), &query)[..2], query[..2], "length {length}");
+        sent += silent.len() as u64 + 1;
     }
-    // Whatever was answered would have been answered before this.
-    let reply = reply(&socket, up.dns(0), &with_type(4711, 1));
-    assert_eq!(reply[..2], 4711u16.to_be_bytes(), "a response was answered");
+    received(&up, "udp", earlier + sent);
     assert!(answers(up.dns(0)));
 }
 
 #[test]
-fn streams_with_messages_of_every_size_stop_nobody() {
+fn messages_of_every_length_in_few_streams_are_answered_in_their_order() {
     let (_folder, up) = start();
-    for length in (0..=usize::from(u16::MAX)).step_by(509).chain([1, 11, 12, 13, usize::from(u16::MAX)]) {
-        let mut stream = TcpStream::connect(up.dns(0)).unwrap();
-        let mut message = query();
-        message.resize(length, 0xc0);
-        let head = u16::try_from(length).unwrap().to_be_bytes();
-        // A server may hang up before it has read all of it.
-        let _ = stream.write_all(&[&head[..], &message].concat());
-    }
-    let mut stream = TcpStream::connect(up.dns(0)).unwrap();
+    let (server, earlier) = (up.dns(0), queries_of(&up, "tcp"));
+    let streams: Vec<_> =
+        (0..STREAMS).map(|first| std::thread::spawn(move || converse(server, first))).collect();
+    streams.into_iter().for_each(|stream| stream.join().unwrap());
+    received(&up, "tcp", earlier + LONGEST_BY_STREAM as u64 + 1);
+    assert!(answers(up.dns(0)));
+}
+
+/// Sends messages of every so manieth length without waiting, and reads the replies meanwhile.
+fn converse(server: SocketAddr, first: usize) {
+    let lengths = move || (first..=LONGEST_BY_STREAM).step_by(STREAMS);
+    let mut stream = TcpStream::connect(server).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.write_all(&[&[0, query().len() as u8][..], &query()].concat()).unwrap();
-    let mut head = [0; 4];
-    stream.read_exact(&mut head).unwrap();
-    assert_eq!(head[2..], query()[..2]);
+    let mut sending = stream.try_clone().unwrap();
+    let sender = std::thread::spawn(move || {
+        lengths().try_for_each(|length| sending.write_all(&framed(&of_length(length))))
+    });
+    for length in lengths().filter(|length| *length >= HEADER) {
+        let mut head = [0; 2];
+        stream.read_exact(&mut head).unwrap_or_else(|error| panic!("no reply to {length} octets: {error}"));
+        let mut reply = vec![0; usize::from(u16::from_be_bytes(head))];
+        stream.read_exact(&mut reply).unwrap();
+        assert_eq!(reply[..2], (length as u16).to_be_bytes(), "the reply to {length} octets");
+    }
+    sender.join().unwrap().unwrap();
 }
 
 #[test]
@@ -177,66 +229,43 @@ fn asked_over_tcp(server: SocketAddr, query: &[u8]) -> Vec<u8> {
 fn hostile_packets_leave_nothing_behind() {
     let packets = std::env::var("FINGERPOST_HOSTILE_PACKETS").ok().and_then(|text| text.parse().ok());
     let packets: usize = packets.unwrap_or(PACKETS);
-    let (_folder, up) = start();
-    let socket = socket();
-    socket.set_nonblocking(true).unwrap();
-    let mut hostile = Packets::new(1);
-    // Buffers and threads take their room with the first packets.
-    send(&socket, up.dns(0), &mut hostile, packets / 5);
-    let (before, earlier) = (Usage::of(up.id()).unwrap().memory, queries_of(&up));
-    send(&socket, up.dns(0), &mut hostile, packets);
-    eventually(|| answers(up.dns(0))).unwrap();
-    let received = queries_of(&up) - earlier;
+    let (_folder, up) = start_signed_and_steered();
+    let signatures = |view| dig(up.dns(view), "web.example.org A +dnssec").unwrap().data("RRSIG").len();
+    assert_eq!((signatures(0), signatures(1)), (0, 1), "the second view is the signed one");
+    let mut load = Load::new([up.dns(0), up.dns(1)], 1);
+    // Buffers, threads and the signatures that are kept take their room with the first packets.
+    load.send(packets / 5);
+    let counts = || ["udp", "tcp"].map(|transport| queries_of(&up, transport));
+    let (before, earlier) = (Usage::of(up.id()).unwrap().memory, counts());
+    let beside = load.send(packets);
+    received(&up, "tcp", earlier[1] + beside.by_stream);
+    let got = counts()[0] - earlier[0] - beside.questions;
     let after = Usage::of(up.id()).unwrap().memory;
     let megabytes = |octets: u64| octets as f64 / 1e6;
     println!(
-        "counted: {packets} hostile packets, of which {received} were received: {:.1} MB before, {:.1} MB after",
+        "counted: {packets} hostile packets, of which {got} were received, and {} messages in streams: {:.1} MB \
+         before, {:.1} MB after",
+        beside.by_stream,
         megabytes(before),
         megabytes(after)
     );
-    assert!(received as usize >= packets - packets / 100, "the server saw {received} of {packets}");
+    assert!(got as usize >= packets - packets / 100, "the server saw {got} of {packets}");
     assert!(after <= before + before / 10, "{before} octets before, {after} after");
 }
 
-/// How many messages have arrived over UDP.
-fn queries_of(up: &Up) -> u64 {
-    let text = up.get("/metrics").unwrap();
+/// How many messages have arrived over a transport, in all views.
+fn queries_of(up: &Up, transport: &str) -> u64 {
+    let (text, label) = (up.get("/metrics").unwrap(), format!("transport=\"{transport}\""));
     let lines = text.lines().filter(|line| line.starts_with("fingerpost_dns_queries_total"));
-    let over_udp = lines.filter(|line| line.contains(r#"transport="udp""#));
-    over_udp.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+    let over_it = lines.filter(|line| line.contains(&label));
+    over_it.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
 }
 
-/// Sends packets as fast as the server takes them, and reads what comes back.
-fn send(socket: &UdpSocket, server: SocketAddr, packets: &mut Packets, count: usize) {
-    let mut buffer = [0; 4096];
-    let start = Instant::now();
-    for number in 0..count {
-        // A full buffer is what a flood meets.
-        let _ = socket.send_to(&packets.next(), server);
-        while socket.recv_from(&mut buffer).is_ok() {}
-        if number % 1000 == 0 {
-            catch_up(socket, server);
-            let answered = eventually(|| answers(server));
-            assert!(answered.is_ok(), "no answer after {number} packets and {:?}", start.elapsed());
-        }
-    }
-}
-
-/// Waits until the thread that this socket's packets go to has come to the last of them.
-fn catch_up(socket: &UdpSocket, server: SocketAddr) {
-    let (query, mut buffer) = (with_type(4711, 1), [0; 4096]);
-    socket.set_nonblocking(false).unwrap();
-    socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
-    let caught_up = eventually(|| {
-        socket.send_to(&query, server).unwrap();
-        // What comes before it answers hostile packets.
-        while socket.recv_from(&mut buffer).is_ok() {
-            if buffer[..2] == query[..2] {
-                return true;
-            }
-        }
-        false
+/// Waits until exactly so many messages have arrived by the server's own count.
+fn received(up: &Up, transport: &str, count: u64) {
+    let seen = wait_for("all messages to arrive", || match queries_of(up, transport) {
+        seen if seen == count => Ok(Some(())),
+        seen => anyhow::bail!("{seen} of {count} have"),
     });
-    caught_up.expect("a query between hostile packets is answered");
-    socket.set_nonblocking(true).unwrap();
+    seen.unwrap();
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use e2e::{Options, Process, Up, call, example};
+use e2e::{Options, Process, Up, call, example, wait_for};
 use tempfile::TempDir;
 
 const SECRET: &str = "e5e973e5a6b2a43f48e7dc849e37bfcf";
@@ -112,6 +112,32 @@ fn kdig_trusts_the_certificate_and_gets_padded_answers_over_tls() -> Result<()> 
     let line =
         metrics.lines().find(|line| line.starts_with("fingerpost_dns_queries_total") && line.contains("tls"));
     assert!(line.is_some_and(|line| line.ends_with(" 2")), "{metrics}");
+    Ok(())
+}
+
+#[test]
+fn kdig_trusts_a_renewed_certificate_without_a_restart_and_the_old_one_is_not_shown_any_more() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    // Each vouches for itself, so a copy of it is its authority.
+    let renewed = |trusted: &str| -> Result<(String, String, String)> {
+        let ((certificate, key), trusted) = (certificate(folder.path())?, folder.path().join(trusted));
+        fs::copy(&certificate, &trusted)?;
+        Ok((certificate, key, trusted.display().to_string()))
+    };
+    let (certificate, key, old) = renewed("old.crt")?;
+    let tls = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
+    let _up = up(&["--dns-tls", &tls.to_string(), "--tls-certificate", &certificate, "--tls-key", &key])?;
+    let is_answered = |authority: &str| -> Result<bool> {
+        let question = format!("{NAME} A +tls +tls-ca={authority} +tls-hostname=ns.example +retry=0");
+        Ok(printed("kdig", tls, &question)?.contains(ADDRESS))
+    };
+    assert!(is_answered(&old)?);
+    let (_, _, new) = renewed("new.crt")?;
+    wait_for("a handshake with the new certificate", || Ok(is_answered(&new)?.then_some(())))?;
+    assert!(
+        !is_answered(&old)?,
+        "a client that trusts the old authority alone is shown a certificate of the new"
+    );
     Ok(())
 }
 

@@ -42,7 +42,7 @@ impl Steered {
     }
 
     /// What a client prints for a question.
-    fn ask(&self, program: &str, package: &str, question: &str) -> Result<String> {
+    pub(crate) fn ask(&self, program: &str, package: &str, question: &str) -> Result<String> {
         let (address, port) = (format!("@{}", self.address.ip()), self.address.port().to_string());
         let mut arguments = vec![address.as_str(), "-p", &port, "+norecurse"];
         arguments.extend(question.split(' '));

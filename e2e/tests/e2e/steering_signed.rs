@@ -189,6 +189,20 @@ fn every_variant_of_a_steered_answer_validates_before_and_after_a_target_goes_do
     Ok(())
 }
 
+#[test]
+fn kdig_gets_one_signature_of_the_part_that_its_network_gets() -> Result<()> {
+    let signed = Signed::start(Algorithm::Ed25519, Denial::Nsec)?;
+    for (network, address) in [("10.1.2.0", "192.0.2.1"), ("53.1.2.0", "192.0.2.2"), ("8.8.8.0", "192.0.2.3")]
+    {
+        let question = format!("+dnssec +subnet={network}/24 geo.example A");
+        let text = signed.server.ask("kdig", "knot-dnsutils", &question)?;
+        assert!(text.contains("flags: do;") && text.contains(&format!("\tA\t{address}\n")), "{text}");
+        assert_eq!(text.matches("\tA\t").count(), 1, "{text}");
+        assert_eq!(text.matches("\tRRSIG\tA 15 2 30 ").count(), 1, "{text}");
+    }
+    Ok(())
+}
+
 #[rstest]
 fn a_fresh_draw_validates_whichever_it_is(
     #[values(Algorithm::EcdsaP256, Algorithm::Ed25519)] algorithm: Algorithm,

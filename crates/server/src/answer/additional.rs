@@ -10,10 +10,8 @@ use crate::zones::{Found, Zone};
 pub(super) fn addresses(zones: &Zones, sets: &[RecordSet], asker: &Asker) -> Vec<RecordSet> {
     let mut found = Vec::new();
     for target in sets.iter().flat_map(targets) {
-        let Some(zone) = zones.find(&target).filter(|zone| zone.soa().is_some()) else { continue };
-        if let Found::Node { sets, wildcard } = zone.descend(&target, Rtype::A) {
-            let part = |set: &RecordSet| part(zone, wildcard.as_ref().unwrap_or(&target), set, asker);
-            append(&mut found, &target, sets.iter().map(part));
+        if let Some(zone) = zones.find(&target).filter(|zone| zone.soa().is_some()) {
+            add_own(&mut found, zone, &target, asker);
         }
     }
     found
@@ -25,14 +23,29 @@ pub(super) fn glue(zone: &Zone, cut: &RecordSet, asker: &Asker) -> (Vec<RecordSe
     let (inside, beside): (Vec<Name>, Vec<Name>) =
         targets(cut).filter(|target| target.is_in(zone.origin())).partition(|target| target.is_in(&cut.name));
     let mut found = Vec::new();
-    let add = |found: &mut Vec<RecordSet>, target: &Name| {
-        let sets = zone.sets_at(target.key());
-        append(found, target, sets.iter().map(|set| part(zone, target, set, asker)));
-    };
-    inside.iter().for_each(|target| add(&mut found, target));
+    inside.iter().for_each(|target| add_glue(&mut found, zone, target, asker));
     let needed = found.len();
-    beside.iter().for_each(|target| add(&mut found, target));
+    for target in &beside {
+        match zone.descend(target, Rtype::A) {
+            Found::Cut(_) => add_glue(&mut found, zone, target, asker),
+            _ => add_own(&mut found, zone, target, asker),
+        }
+    }
     (found, needed)
+}
+
+/// Adds what a zone says of a name with authority, by a wildcard too.
+fn add_own(found: &mut Vec<RecordSet>, zone: &Zone, target: &Name, asker: &Asker) {
+    if let Found::Node { sets, wildcard } = zone.descend(target, Rtype::A) {
+        let source = wildcard.as_ref().unwrap_or(target);
+        append(found, target, sets.iter().map(|set| part(zone, source, set, asker)));
+    }
+}
+
+/// Adds what a zone has at a name, below a cut.
+fn add_glue(found: &mut Vec<RecordSet>, zone: &Zone, target: &Name, asker: &Asker) {
+    let sets = zone.sets_at(target.key());
+    append(found, target, sets.iter().map(|set| part(zone, target, set, asker)));
 }
 
 fn append(found: &mut Vec<RecordSet>, name: &Name, sets: impl Iterator<Item = RecordSet>) {

@@ -1,13 +1,20 @@
 //! Questions about a zone: at, above, below and beside its names, for every type, with and without EDNS.
 
 use super::chance::Chance;
-use super::zone::Zone;
+use super::zone::{LONG, Zone};
 
 /// Types that are asked for, by number: those that zones have, some that they have not, and question types.
 const TYPES: [u16; 22] =
     [1, 28, 5, 39, 2, 6, 15, 16, 33, 12, 257, 52, 44, 13, 35, 43, 48, 65, 65000, 65280, 46, 47];
+/// Those whose records lead to other names.
+const LEADING: [u16; 3] = [2, 15, 33];
 /// Types that are no record's.
 const ODD_TYPES: [u16; 8] = [0, 41, 128, 249, 250, 253, 254, 255];
+
+const TXT: u16 = 16;
+
+/// What a client may ask for in its header: nothing, recursion, and what it thinks of validation.
+const FLAGS: [[u8; 2]; 5] = [[0, 0], [0x01, 0], [0, 0x10], [0, 0x20], [0x01, 0x30]];
 
 /// One question.
 #[derive(Clone, Debug)]
@@ -17,6 +24,8 @@ pub(super) struct Question {
     pub(super) rtype: u16,
     pub(super) class: u16,
     pub(super) edns: Edns,
+    /// The third and fourth octet of the header.
+    flags: [u8; 2],
     labels: Vec<Vec<u8>>,
 }
 
@@ -37,9 +46,10 @@ pub(super) fn questions(zone: &Zone, seed: u64) -> Vec<Question> {
     let mut chance = Chance::new(seed);
     let mut questions = Vec::new();
     for name in names(zone, &mut chance) {
-        for rtype in [TYPES[0], *chance.one(&TYPES), *chance.one(&TYPES), *chance.one(&TYPES)] {
+        let chosen = [&TYPES[..], &TYPES, &TYPES, &LEADING].map(|types| *chance.one(types));
+        for rtype in [TYPES[0]].into_iter().chain(chosen) {
             let edns = *chance.one(&[Edns::None, Edns::Plain, Edns::DnssecOk]);
-            questions.push(Question::new(&name, rtype, 1, edns));
+            questions.push(Question { flags: *chance.one(&FLAGS), ..Question::new(&name, rtype, 1, edns) });
         }
         if chance.percent(20) {
             questions.push(Question::new(&name, *chance.one(&ODD_TYPES), 1, Edns::Plain));
@@ -47,6 +57,10 @@ pub(super) fn questions(zone: &Zone, seed: u64) -> Vec<Question> {
             questions.push(Question::new(&name, 1, 1, *chance.one(&[Edns::Newer, Edns::UnknownOption])));
         }
     }
+    let long = [Edns::None, Edns::Plain, Edns::DnssecOk].into_iter().flat_map(|edns| {
+        LONG.map(|(label, _)| Question::new(&format!("{label}.{}", zone.origin), TXT, 1, edns))
+    });
+    questions.extend(long);
     questions
 }
 
@@ -70,13 +84,13 @@ fn names(zone: &Zone, chance: &mut Chance) -> Vec<String> {
 
 impl Question {
     fn new(name: &str, rtype: u16, class: u16, edns: Edns) -> Question {
-        Question { name: name.to_owned(), rtype, class, edns, labels: labels(name) }
+        Question { name: name.to_owned(), rtype, class, edns, flags: [0, 0], labels: labels(name) }
     }
 
     /// The question as a message.
     pub(super) fn message(&self, id: u16) -> Vec<u8> {
         let additional = u8::from(self.edns != Edns::None);
-        let mut octets = [&id.to_be_bytes()[..], &[0, 0, 0, 1, 0, 0, 0, 0, 0, additional]].concat();
+        let mut octets = [&id.to_be_bytes()[..], &self.flags, &[0, 1, 0, 0, 0, 0, 0, additional]].concat();
         for label in &self.labels {
             octets.push(label.len() as u8);
             octets.extend_from_slice(label);

@@ -30,6 +30,9 @@ const LONGEST: usize = 150;
 /// How many names are made.
 const NAMES: usize = 70;
 
+/// Names with this many texts of a hundred octets: too long for a client without EDNS, and for any datagram.
+pub(super) const LONG: [(&str, usize); 2] = [("long", 6), ("longer", 14)];
+
 /// A zone, and the names that it has something at.
 pub(super) struct Zone {
     pub(super) origin: String,
@@ -58,6 +61,9 @@ pub(super) fn generate(origin: &str, seed: u64) -> Zone {
         "$ORIGIN {origin}.\n$TTL 300\n@ 600 SOA ns noc 1 86400 7200 3600000 360\n@ NS ns\n@ NS ns.elsewhere.test.\n\
          ns A 192.0.2.53\n@ MX 10 mail\n@ TXT \"the apex\"\n"
     );
+    for (label, texts) in LONG {
+        (0..texts).for_each(|at| line(&mut text, label, "TXT", &format!("\"{at:0100}\"")));
+    }
     for (key, kind) in &kinds {
         write_name(&mut text, &written(key), *kind, &names, &mut chance);
     }

@@ -25,9 +25,29 @@ pub(super) fn missing(number: u16) -> Vec<u8> {
     question(number, format!("\x05{number:05}\x07example\x03org\x00").as_bytes(), 1)
 }
 
+/// A question that ends early or goes on after its end, so that it has this length, which is its id too.
+pub(super) fn of_length(length: usize) -> Vec<u8> {
+    let mut octets = with_type(length as u16, 1);
+    octets.resize(length, 0xc0);
+    octets
+}
+
+/// A message as a stream has it, behind its length.
+pub(super) fn framed(message: &[u8]) -> Vec<u8> {
+    [&(message.len() as u16).to_be_bytes(), message].concat()
+}
+
 fn question(id: u16, name: &[u8], rtype: u16) -> Vec<u8> {
     let head = [&id.to_be_bytes()[..], &[0, 0, 0, 1, 0, 0, 0, 0, 0, 0]].concat();
     [&head[..], name, &rtype.to_be_bytes(), &[0, 1]].concat()
+}
+
+/// The query of a client that validates, with these options.
+fn with_dnssec_ok(mut query: Vec<u8>, options: &[u8]) -> Vec<u8> {
+    query[11] = 1;
+    query.extend([0, 0, 41, 0x04, 0xd0, 0, 0, 0x80, 0, 0, options.len() as u8]);
+    query.extend(options);
+    query
 }
 
 /// Hostile packets without end, the same for the same seed.
@@ -40,7 +60,7 @@ impl Packets {
 
     /// The next one.
     pub(super) fn next(&mut self) -> Vec<u8> {
-        match self.below(10) {
+        match self.below(13) {
             0 => self.noise(),
             1 => self.cut_short(),
             2 => self.damaged(),
@@ -50,6 +70,9 @@ impl Packets {
             6 => self.response(),
             7 => question(self.number(), &self.name(), self.number()),
             8 => question(self.number(), &self.name(), 1),
+            9 => self.denied(),
+            10 => self.signed(),
+            11 => self.steered(),
             _ => with_type(self.number(), self.number()),
         }
     }
@@ -112,6 +135,24 @@ impl Packets {
         octets.extend((self.below(50) as u16).to_be_bytes());
         octets.extend(options);
         octets
+    }
+
+    /// A name that is not there, by a client that wants that signed: nobody has asked for this signature before.
+    fn denied(&mut self) -> Vec<u8> {
+        let query = question(self.number(), &self.name(), 1);
+        with_dnssec_ok(query, &[])
+    }
+
+    fn signed(&mut self) -> Vec<u8> {
+        let query = with_type(self.number(), self.number());
+        with_dnssec_ok(query, &[])
+    }
+
+    /// A name with several answers, by a client that says to be anywhere (RFC 7871 section 6).
+    fn steered(&mut self) -> Vec<u8> {
+        let query = question(self.number(), b"\x03web\x07example\x03org\x00", 1);
+        let subnet = [&[0, 8, 0, 7, 0, 1, 24, 0], &self.octets(3)[..]].concat();
+        with_dnssec_ok(query, &subnet)
     }
 
     fn response(&mut self) -> Vec<u8> {
