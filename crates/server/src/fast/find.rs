@@ -146,6 +146,8 @@ impl<'a> Wanted<'a, '_> {
             }
             key = rest;
         }
-        if slot.flags().has(Flags::EMPTY) { key.starts_with(tail) } else { key == tail }
+        // Most have no tail, and to compare nothing would be a call.
+        let begins = tail.is_empty() || key.starts_with(tail);
+        begins && (key.len() == tail.len() || slot.flags().has(Flags::EMPTY))
     }
 }
