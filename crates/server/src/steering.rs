@@ -31,6 +31,7 @@ mod tree;
 pub use compiled::{Compiled, present};
 pub(crate) use compiled::{choose, reduced};
 pub use decision::{Candidate, Decision};
+pub(crate) use geo::Table;
 pub use geo::{Database, DatabaseError, GeoSource, Origin, Whereabouts};
 pub use health::{Fall, Health, Slot, State};
 pub(crate) use tree::Sources;

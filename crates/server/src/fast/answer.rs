@@ -6,7 +6,7 @@
 use dns::Rtype;
 
 use super::find::{Found, Wanted};
-use super::origins::{Located, Origins};
+use super::origins::Located;
 use super::pick::{Pick, Set};
 use super::question::{HEADER, Labels, Question};
 use super::signed::Written;
@@ -14,7 +14,7 @@ use crate::answer::edns::{CLIENT_SUBNET, COOKIE, ClientSubnet, Edns};
 use crate::answer::options::{OPT_LENGTH, OPTION_HEAD, checked};
 use crate::answer::{SMALLEST_SIZE, UDP_SIZE, asker};
 use crate::dnssec::{Denial, Signing, is_made_by_signing};
-use crate::steering::{Asker, Chosen, choose};
+use crate::steering::{Asker, Chosen, Table, choose};
 use crate::{CLIENT_COOKIE, Circumstances, CookieState, Rcode, Reply, ResponseKind, SERVER_COOKIE};
 
 const QR_AND_AA: u8 = 0x84;
@@ -30,9 +30,17 @@ pub(super) const RECORD_HEAD: usize = 12;
 /// A question whose zone is known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prepared<'a, 'm> {
-    pub(super) origins: &'a Origins,
     pub(super) question: &'m Question,
     pub(super) located: Located<'a>,
+    pub(super) place: Option<LikelyPlace<'a>>,
+}
+
+/// What a choice by the client's place will read; where several tables of places are in use, a guess.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LikelyPlace<'a> {
+    pub(super) table: &'a Table,
+    /// The upper half of the address that is looked for.
+    pub(super) block: u16,
 }
 
 impl Prepared<'_, '_> {
@@ -44,7 +52,7 @@ impl Prepared<'_, '_> {
         around: &Circumstances<'_>,
         out: &mut [u8],
     ) -> Option<(usize, Reply)> {
-        let wanted = Wanted { located: self.located, name: &self.question.name, message };
+        let wanted = Wanted { located: &self.located, name: &self.question.name, message };
         let (found, subject) = wanted.find()?;
         let edns = self.question.edns(message).ok()?;
         let signing = self.signing(edns.as_ref(), subject == self.located.hash)?;
@@ -152,11 +160,11 @@ impl Prepared<'_, '_> {
         }
         let mut target = Labels::EMPTY;
         target.read(writer.out, data_at)?;
-        let located = self.origins.find(writer.out, &target)?;
+        let located = self.located.origins.find(writer.out, &target)?;
         if !std::ptr::eq(located.zone, self.located.zone) {
             return None;
         }
-        let (found, _) = Wanted { located, name: &target, message: writer.out }.find()?;
+        let (found, _) = Wanted { located: &located, name: &target, message: writer.out }.find()?;
         let Pick::Set(set) = Pick::new(found, self.question.rtype) else { return None };
         writer.shorten(data_at, target.suffix_at(located.origin), self.origin_at())?;
         writer.set(POINTER | u16::try_from(data_at).ok()?, set, client)

@@ -37,7 +37,7 @@ pub(super) enum Found<'a> {
 /// A name to look for, and the message that it is in.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted<'a, 'm> {
-    pub(super) located: Located<'a>,
+    pub(super) located: &'m Located<'a>,
     pub(super) name: &'m Labels,
     pub(super) message: &'m [u8],
 }
@@ -55,7 +55,7 @@ impl<'a> Wanted<'a, '_> {
 
     #[inline]
     fn index(&self) -> Option<&'a Index> {
-        self.located.zone.index().filter(|index| index.is_usable())
+        Some(self.located.index).filter(|index| index.is_usable())
     }
 
     /// What a slot for the name, or for the wildcard that stands for it, leads to.
@@ -112,7 +112,8 @@ impl<'a> Wanted<'a, '_> {
     /// Goes down from the apex to the closest encloser of a name that does not exist.
     #[inline]
     fn synthesised(&self, index: &'a Index) -> Option<(Found<'a>, u64)> {
-        let Located { key, origin, origin_hash, .. } = self.located;
+        let Located { origins, origin, origin_hash, .. } = *self.located;
+        let key = origins.key();
         let (mut labels, mut hash) = (origin, origin_hash);
         let mut encloser = index.find(hash, |slot| self.fits(index, slot, labels, b""))?;
         // That the whole name is not there is known.

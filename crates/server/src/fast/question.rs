@@ -159,12 +159,18 @@ impl Labels {
         usize::from(self.start) + usize::from(offset)
     }
 
+    /// The suffixes from the shortest to the whole name: how many labels each has, and where it starts.
+    #[inline]
+    pub(super) fn suffixes(&self) -> impl Iterator<Item = (u8, usize)> {
+        let starts = self.starts.get(..usize::from(self.count)).unwrap_or_default();
+        let start = usize::from(self.start);
+        (1..).zip(starts.iter().rev().map(move |offset| start + usize::from(*offset)))
+    }
+
     /// The hash of the suffix with this many labels, from that of the suffix with one label less.
     #[inline]
     pub(super) fn suffix_hash(&self, key: HashKey, parent: u64, message: &[u8], labels: u8) -> u64 {
-        let at = self.suffix_at(labels);
-        let length = message.get(at).copied().unwrap_or(0);
-        key.child(parent, message, at + 1, usize::from(length))
+        label_hash(key, parent, message, self.suffix_at(labels))
     }
 
     /// The label at the front of the suffix with this many labels.
@@ -174,6 +180,13 @@ impl Labels {
         let length = usize::from(message.get(at).copied().unwrap_or(0));
         message.get(at + 1..at + 1 + length).unwrap_or_default()
     }
+}
+
+/// The hash of the suffix that starts at a place in a message, from that of the suffix after its first label.
+#[inline]
+pub(super) fn label_hash(key: HashKey, parent: u64, message: &[u8], at: usize) -> u64 {
+    let length = message.get(at).copied().unwrap_or(0);
+    key.child(parent, message, at + 1, usize::from(length))
 }
 
 /// Whether the type is one that records have and no cut has a say in.

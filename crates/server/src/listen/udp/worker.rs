@@ -145,7 +145,7 @@ impl Worker {
             if let Some(octets) = one.first_record() {
                 octets.chunks(CACHE_LINE).for_each(prefetch);
             }
-            if let Some([first, .., last]) = one.second_place(queries.query(at).0, client.ip()) {
+            if let Some([first, .., last]) = one.second_place() {
                 [first, last].into_iter().for_each(prefetch);
             }
             let bucket = self.limiter.place(client.ip(), ResponseKind::Answer, one.likely_subject());
@@ -246,10 +246,12 @@ fn prepare<'a>(
         let (buffer, length) = queries.query(at);
         let client = queries.client(at).map(|client| client.ip());
         let origins = client.and_then(|client| sights.of(client).fast());
-        let one = origins.and_then(|origins| Prepared::new(origins, buffer, length, question));
-        if let (Some(one), Some(client)) = (&one, client) {
+        let one = origins
+            .zip(client)
+            .and_then(|(origins, client)| Prepared::new(origins, buffer, length, question, client));
+        if let Some(one) = &one {
             one.first_slot().inspect(|slot| prefetch(*slot));
-            one.first_place(buffer, client).inspect(|line| prefetch(*line));
+            one.first_place().inspect(|line| prefetch(*line));
         }
         prepared.push(one);
     }
