@@ -71,18 +71,24 @@ impl Question {
         (class == CLASS_IN && is_common(self.rtype)).then_some(())
     }
 
-    /// What the OPT record says, if there is one; `Err` leaves the question to the slow path.
+    /// Reads what the OPT record says into `room`, if there is one; `Err` leaves the question to the slow path.
+    ///
+    /// In place, because the processor would wait for a copy of what has just been written.
     #[inline]
-    pub(super) fn edns<'m>(&self, message: &'m [u8]) -> Result<Option<Edns<'m>>, NotCommon> {
+    pub(super) fn edns<'e, 'm>(
+        &self,
+        message: &'m [u8],
+        room: &'e mut Edns<'m>,
+    ) -> Result<Option<&'e Edns<'m>>, NotCommon> {
         let Some(opt) = self.opt else { return Ok(None) };
-        let mut edns = Edns { size: opt.size, dnssec_ok: opt.dnssec_ok, ..Edns::default() };
+        (room.size, room.dnssec_ok) = (opt.size, opt.dnssec_ok);
         if opt.options_length > 0 {
             let start = usize::from(opt.options_at);
             let options = message.get(start..start + usize::from(opt.options_length)).ok_or(NotCommon)?;
-            edns.read_options(options).map_err(|_| NotCommon)?;
+            room.read_options(options).map_err(|_| NotCommon)?;
         }
         // Who wants to know who we are asks for once.
-        if edns.nsid { Err(NotCommon) } else { Ok(Some(edns)) }
+        if room.nsid { Err(NotCommon) } else { Ok(Some(room)) }
     }
 
     /// The upper half of the IPv4 address that steering will likely look at: that of the network in the first
