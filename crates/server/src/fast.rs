@@ -32,6 +32,8 @@ pub(crate) use soa::SoaRecord;
 
 use std::net::IpAddr;
 
+use answer::LikelyPlace;
+
 use crate::answer::UDP_SIZE;
 use crate::{Circumstances, Reply, Sight};
 
@@ -54,7 +56,7 @@ pub fn respond_fast(octets: &[u8], around: Circumstances<'_>, out: &mut Vec<u8>)
     let origins = around.sight.fast()?;
     let buffer = [octets, &[0; SLACK]].concat();
     let mut question = Question::EMPTY;
-    let prepared = Prepared::new(origins, &buffer, octets.len(), &mut question)?;
+    let prepared = Prepared::new(origins, &buffer, octets.len(), &mut question, around.client)?;
     out.clear();
     out.resize(usize::from(UDP_SIZE) + SLACK, 0);
     let (length, reply) = prepared.answer(&buffer, &around, out)?;
@@ -80,40 +82,42 @@ impl<'a, 'm> Prepared<'a, 'm> {
         buffer: &[u8],
         length: usize,
         question: &'m mut Question,
+        client: IpAddr,
     ) -> Option<Prepared<'a, 'm>> {
         question.read(buffer, length)?;
         let located = origins.find(buffer, &question.name)?;
-        Some(Prepared { origins, question, located })
+        let table = located.index.sources.likely_table();
+        let place =
+            table.and_then(|table| Some(LikelyPlace { table, block: question.block(buffer, client)? }));
+        Some(Prepared { question, located, place })
     }
 
     /// Where the second step will look.
     #[inline]
     pub(crate) fn first_slot(&self) -> Option<&'a std::sync::atomic::AtomicU64> {
-        self.located.zone.index()?.first_slot(self.located.hash)
+        self.located.index.first_slot(self.located.hash)
     }
 
     /// The second step: where the third will look.
     #[inline]
     pub(crate) fn first_record(&self) -> Option<&'a [u8]> {
-        let index = self.located.zone.index()?;
+        let index = self.located.index;
         let slot = index.find(self.located.hash, |_| true)?;
         let octets = index.packed(slot)?.octets_at(slot.place());
         let reach = if slot.is_steered() { STEERED_REACH } else { PLAIN_REACH };
         Some(octets.get(..reach).unwrap_or(octets))
     }
 
-    /// What a choice by the client's place will read first; where several tables of places are in use, a guess.
+    /// What a choice by the client's place will read first.
     #[inline]
-    pub(crate) fn first_place(&self, message: &[u8], client: IpAddr) -> Option<&'a [u8]> {
-        let table = self.located.zone.index()?.sources.likely_table()?;
-        Some(table.first_line(self.question.block(message, client)?))
+    pub(crate) fn first_place(&self) -> Option<&'a [u8]> {
+        self.place.map(|place| place.table.first_line(place.block))
     }
 
     /// What it will read next.
     #[inline]
-    pub(crate) fn second_place(&self, message: &[u8], client: IpAddr) -> Option<&'a [u8]> {
-        let table = self.located.zone.index()?.sources.likely_table()?;
-        Some(table.second_line(self.question.block(message, client)?))
+    pub(crate) fn second_place(&self) -> Option<&'a [u8]> {
+        self.place.map(|place| place.table.second_line(place.block))
     }
 
     /// What the response is about if the name exists.

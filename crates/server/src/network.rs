@@ -32,8 +32,8 @@ impl Network {
     pub fn new(address: IpAddr, prefix: u8) -> Network {
         let prefix = prefix.min(bits(address));
         let address = match address {
-            IpAddr::V4(v4) => IpAddr::from((v4.to_bits() & mask(prefix, 32) as u32).to_be_bytes()),
-            IpAddr::V6(v6) => IpAddr::from((v6.to_bits() & mask(prefix, 128)).to_be_bytes()),
+            IpAddr::V4(v4) => IpAddr::from((v4.to_bits() & ipv4_mask(prefix)).to_be_bytes()),
+            IpAddr::V6(v6) => IpAddr::from((v6.to_bits() & ipv6_mask(prefix)).to_be_bytes()),
         };
         Network { address, prefix }
     }
@@ -59,10 +59,16 @@ fn bits(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-/// The upper `prefix` of `width` bits.
-fn mask(prefix: u8, width: u8) -> u128 {
-    let low = u128::MAX.checked_shr(u32::from(128 - width + prefix)).unwrap_or(0);
-    !low
+/// The first `prefix` bits of an IPv4 address.
+#[inline]
+pub(crate) fn ipv4_mask(prefix: u8) -> u32 {
+    !u32::MAX.checked_shr(u32::from(prefix)).unwrap_or(0)
+}
+
+/// The first `prefix` bits of an IPv6 address.
+#[inline]
+pub(crate) fn ipv6_mask(prefix: u8) -> u128 {
+    !u128::MAX.checked_shr(u32::from(prefix)).unwrap_or(0)
 }
 
 impl FromStr for Network {

@@ -11,7 +11,7 @@
 
 use std::net::IpAddr;
 
-use crate::Network;
+use crate::network::{ipv4_mask, ipv6_mask};
 
 /// 8 places each: 64k buckets of 8 octets, which fits a core's second cache.
 const LINES: usize = 8192;
@@ -94,8 +94,16 @@ pub struct RateLimiter {
     /// How many ticks one response costs.
     cost: u64,
     keys: [u64; 3],
+    /// The bits of an address that are a network, worked out once and not for every query.
+    ipv4_mask: u32,
+    ipv6_mask: u128,
     lines: Box<[Line]>,
 }
+
+/// A number for a client's network. An address is worked with once, where it has just been read: later it is in
+/// memory in pieces, and the processor would wait for them.
+#[derive(Clone, Copy)]
+pub(crate) struct LimitedNetwork(u64);
 
 /// One cache line of buckets.
 #[derive(Clone, Copy, Default)]
@@ -118,15 +126,41 @@ impl RateLimiter {
         let lines = if limit.per_second == 0 { 0 } else { LINES };
         let cost = BURST / u64::from(limit.per_second.max(1));
         let keys = [1, 2, 3].map(|at| mixed(seed ^ 0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03 + 2 * at));
-        RateLimiter { limit, cost, keys, lines: vec![Line::default(); lines].into() }
+        let (ipv4_mask, ipv6_mask) = (ipv4_mask(limit.ipv4_prefix), ipv6_mask(limit.ipv6_prefix));
+        RateLimiter { limit, cost, keys, ipv4_mask, ipv6_mask, lines: vec![Line::default(); lines].into() }
     }
 
     /// Judges a response of some kind on some subject for a client, and counts it if it is sent.
     pub fn judge(&mut self, client: IpAddr, kind: ResponseKind, subject: u64, now_ms: u64) -> Verdict {
-        if self.lines.is_empty() || (self.limit.exempt_loopback && client.to_canonical().is_loopback()) {
-            return Verdict::Send;
+        let limited = self.limited(client);
+        limited.map_or(Verdict::Send, |network| self.judge_network(network, kind, subject, now_ms))
+    }
+
+    /// A number for a client's network, for whoever judges more than once; none where nothing is limited.
+    #[inline]
+    pub(crate) fn limited(&self, client: IpAddr) -> Option<LimitedNetwork> {
+        let client = client.to_canonical();
+        if self.lines.is_empty() || (self.limit.exempt_loopback && client.is_loopback()) {
+            return None;
         }
-        let hash = self.hash(client, kind, subject);
+        let bits = match client {
+            IpAddr::V4(address) => u128::from(address.to_bits() & self.ipv4_mask) | 1 << 127,
+            IpAddr::V6(address) => address.to_bits() & self.ipv6_mask,
+        };
+        let [first, second, _] = self.keys;
+        Some(LimitedNetwork(mixed(bits as u64 ^ first, (bits >> 64) as u64 ^ second)))
+    }
+
+    /// As [`RateLimiter::judge`].
+    #[inline]
+    pub(crate) fn judge_network(
+        &mut self,
+        network: LimitedNetwork,
+        kind: ResponseKind,
+        subject: u64,
+        now_ms: u64,
+    ) -> Verdict {
+        let hash = self.hash(network, kind, subject);
         let (line, tag) = (hash as usize % LINES, (hash >> 48) as u16);
         let now = now_ms.wrapping_mul(TICKS_A_MILLISECOND);
         let (cost, slip) = (self.cost, self.limit.slip);
@@ -136,22 +170,13 @@ impl RateLimiter {
 
     /// Where a judgement will look, for whoever wants it to be at hand by then.
     #[inline]
-    pub(crate) fn place(&self, client: IpAddr, kind: ResponseKind, subject: u64) -> Option<&Line> {
-        if self.lines.is_empty() || (self.limit.exempt_loopback && client.to_canonical().is_loopback()) {
-            return None;
-        }
-        self.lines.get(self.hash(client, kind, subject) as usize % LINES)
+    pub(crate) fn place(&self, network: LimitedNetwork, kind: ResponseKind, subject: u64) -> Option<&Line> {
+        self.lines.get(self.hash(network, kind, subject) as usize % LINES)
     }
 
-    fn hash(&self, client: IpAddr, kind: ResponseKind, subject: u64) -> u64 {
-        let client = client.to_canonical();
-        let prefix = if client.is_ipv4() { self.limit.ipv4_prefix } else { self.limit.ipv6_prefix };
-        let bits = match Network::new(client, prefix).address() {
-            IpAddr::V4(address) => u128::from(address.to_bits()) | 1 << 127,
-            IpAddr::V6(address) => address.to_bits(),
-        };
-        let [first, second, third] = self.keys;
-        let network = mixed(bits as u64 ^ first, (bits >> 64) as u64 ^ second);
+    #[inline]
+    fn hash(&self, LimitedNetwork(network): LimitedNetwork, kind: ResponseKind, subject: u64) -> u64 {
+        let [.., third] = self.keys;
         mixed(network ^ subject, third.wrapping_add(kind as u64))
     }
 }
@@ -164,12 +189,18 @@ impl std::fmt::Debug for RateLimiter {
 
 impl Line {
     /// The bucket with a tag; else the one that owes least, handed over with what it owes.
+    #[inline]
     fn bucket(&mut self, tag: u16, now: u64) -> &mut Bucket {
+        match self.0.iter().position(|bucket| bucket.tag == tag) {
+            Some(at) => &mut self.0[at],
+            None => self.handed_over(tag, now),
+        }
+    }
+
+    /// Apart, so that whoever has a bucket does not wait for what the others owe.
+    fn handed_over(&mut self, tag: u16, now: u64) -> &mut Bucket {
         let mut at = 0;
-        for way in 0..WAYS {
-            if self.0[way].tag == tag {
-                return &mut self.0[way];
-            }
+        for way in 1..WAYS {
             if self.0[way].owes(now) < self.0[at].owes(now) {
                 at = way;
             }

@@ -19,6 +19,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Deref;
 
+use smallvec::SmallVec;
+
 mod compiled;
 mod decision;
 mod geo;
@@ -31,6 +33,7 @@ mod tree;
 pub use compiled::{Compiled, present};
 pub(crate) use compiled::{choose, reduced};
 pub use decision::{Candidate, Decision};
+pub(crate) use geo::Table;
 pub use geo::{Database, DatabaseError, GeoSource, Origin, Whereabouts};
 pub use health::{Fall, Health, Slot, State};
 pub(crate) use tree::Sources;
@@ -61,50 +64,33 @@ impl Asker {
 const ROOM: usize = 96;
 
 /// The positions that were chosen, in the order of the data.
-#[derive(Clone, Debug)]
-pub struct Chosen {
-    near: [u16; ROOM],
-    count: usize,
-    /// All of them, where there are too many.
-    far: Vec<u16>,
-}
+#[derive(Clone, Debug, Default)]
+pub struct Chosen(SmallVec<[u16; ROOM]>);
 
 impl Chosen {
     /// Nothing chosen yet.
+    #[inline]
     pub fn new() -> Chosen {
-        Chosen { near: [0; ROOM], count: 0, far: Vec::new() }
+        Chosen::default()
     }
 
+    #[inline]
     fn clear(&mut self) {
-        self.count = 0;
-        self.far.clear();
+        self.0.clear();
     }
 
     /// Adds a position that is not below the last; the last itself is not added twice.
+    #[inline]
     fn push(&mut self, position: u16) {
-        if self.last() == Some(&position) {
-            return;
-        }
-        match self.near.get_mut(self.count) {
-            Some(place) if self.far.is_empty() => {
-                *place = position;
-                self.count += 1;
-            }
-            _ => {
-                if self.far.is_empty() {
-                    self.far.extend_from_slice(&self.near);
-                }
-                self.far.push(position);
-            }
+        if self.last() != Some(&position) {
+            self.0.push(position);
         }
     }
 
     /// Puts what was collected from several parts into the order of the data.
     fn sort(&mut self) {
-        let mut all = self.to_vec();
-        all.sort_unstable();
-        self.clear();
-        all.into_iter().for_each(|position| self.push(position));
+        self.0.sort_unstable();
+        self.0.dedup();
     }
 
     /// Keeps one, by chance, of a type that may not have several at a name.
@@ -116,19 +102,11 @@ impl Chosen {
     }
 }
 
-impl Default for Chosen {
-    fn default() -> Chosen {
-        Chosen::new()
-    }
-}
-
 impl Deref for Chosen {
     type Target = [u16];
 
+    #[inline]
     fn deref(&self) -> &[u16] {
-        match self.far.is_empty() {
-            true => &self.near[..self.count],
-            false => &self.far,
-        }
+        &self.0
     }
 }

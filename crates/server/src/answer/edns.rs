@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::query::Malformed;
+use crate::network::{ipv4_mask, ipv6_mask};
 
 pub(crate) const NSID: u16 = 3;
 pub(crate) const CLIENT_SUBNET: u16 = 8;
@@ -101,26 +102,34 @@ impl<'a> ClientSubnet<'a> {
     /// bit set beyond it.
     fn read(octets: &'a [u8]) -> Result<ClientSubnet<'a>, Malformed> {
         let [0, family, source_prefix, 0, short @ ..] = octets else { return Err(Malformed) };
-        let (address, bits) = match family {
-            1 => (IpAddr::V4(Ipv4Addr::from(widened(short)?)), 32),
-            2 => (IpAddr::V6(Ipv6Addr::from(widened(short)?)), 128),
+        let (address, exact) = match family {
+            1 => ipv4(short, *source_prefix).ok_or(Malformed)?,
+            2 => ipv6(short, *source_prefix).ok_or(Malformed)?,
             // Some clients decline so to have their network looked at.
-            0 => (IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
+            0 => (IpAddr::V4(Ipv4Addr::UNSPECIFIED), *source_prefix == 0),
             _ => return Err(Malformed),
         };
-        let exact = short.len() == usize::from(*source_prefix).div_ceil(8);
-        if *source_prefix > bits
-            || !exact
-            || crate::Network::new(address, *source_prefix).address() != address
-        {
+        if !exact || short.len() != usize::from(*source_prefix).div_ceil(8) {
             return Err(Malformed);
         }
         Ok(ClientSubnet { address, source_prefix: *source_prefix, octets })
     }
 }
 
-fn widened<const N: usize>(short: &[u8]) -> Result<[u8; N], Malformed> {
-    let mut whole = [0; N];
-    whole.get_mut(..short.len()).ok_or(Malformed)?.copy_from_slice(short);
-    Ok(whole)
+/// An address of at most four octets, and whether it has no more bits than the prefix says.
+#[inline]
+fn ipv4(short: &[u8], prefix: u8) -> Option<(IpAddr, bool)> {
+    // One by one, because a copy of so few would be a call.
+    let [a, b, c, d] = [0, 1, 2, 3].map(|at| short.get(at).copied().unwrap_or(0));
+    let address = Ipv4Addr::new(a, b, c, d);
+    let exact = prefix <= 32 && address.to_bits() & !ipv4_mask(prefix) == 0;
+    (short.len() <= 4).then_some((address.into(), exact))
+}
+
+/// The same of at most sixteen octets.
+fn ipv6(short: &[u8], prefix: u8) -> Option<(IpAddr, bool)> {
+    let mut whole = [0; 16];
+    whole.get_mut(..short.len())?.copy_from_slice(short);
+    let address = Ipv6Addr::from(whole);
+    Some((address.into(), prefix <= 128 && address.to_bits() & !ipv6_mask(prefix) == 0))
 }

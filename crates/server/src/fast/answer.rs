@@ -6,7 +6,7 @@
 use dns::Rtype;
 
 use super::find::{Found, Wanted};
-use super::origins::{Located, Origins};
+use super::origins::Located;
 use super::pick::{Pick, Set};
 use super::question::{HEADER, Labels, Question};
 use super::signed::Written;
@@ -14,13 +14,15 @@ use crate::answer::edns::{CLIENT_SUBNET, COOKIE, ClientSubnet, Edns};
 use crate::answer::options::{OPT_LENGTH, OPTION_HEAD, checked};
 use crate::answer::{SMALLEST_SIZE, UDP_SIZE, asker};
 use crate::dnssec::{Denial, Signing, is_made_by_signing};
-use crate::steering::{Asker, Chosen, choose};
+use crate::steering::{Asker, Chosen, Table, choose};
 use crate::{CLIENT_COOKIE, Circumstances, CookieState, Rcode, Reply, ResponseKind, SERVER_COOKIE};
 
 const QR_AND_AA: u8 = 0x84;
 const RD: u8 = 0x01;
 const CD: u8 = 0x10;
 const DO: u8 = 0x80;
+/// Where the option of RFC 7871 has its scope.
+const SCOPE: usize = 3;
 const POINTER: u16 = 0xc000;
 /// A pointer to the name in the question.
 const ASKED: u16 = POINTER | HEADER as u16;
@@ -30,9 +32,17 @@ pub(super) const RECORD_HEAD: usize = 12;
 /// A question whose zone is known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prepared<'a, 'm> {
-    pub(super) origins: &'a Origins,
     pub(super) question: &'m Question,
     pub(super) located: Located<'a>,
+    pub(super) place: Option<LikelyPlace<'a>>,
+}
+
+/// What a choice by the client's place will read; where several tables of places are in use, a guess.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LikelyPlace<'a> {
+    pub(super) table: &'a Table,
+    /// The upper half of the address that is looked for.
+    pub(super) block: u16,
 }
 
 impl Prepared<'_, '_> {
@@ -44,31 +54,25 @@ impl Prepared<'_, '_> {
         around: &Circumstances<'_>,
         out: &mut [u8],
     ) -> Option<(usize, Reply)> {
-        let wanted = Wanted { located: self.located, name: &self.question.name, message };
+        let wanted = Wanted { located: &self.located, name: &self.question.name, message };
         let (found, subject) = wanted.find()?;
-        let edns = self.question.edns(message).ok()?;
-        let signing = self.signing(edns.as_ref(), subject == self.located.hash)?;
-        let options = Options::new(edns.as_ref(), around);
-        let client = Client { subnet: options.subnet.as_ref(), around };
-        let mut writer = Writer::new(self.question, edns.as_ref(), &options, message, out)?;
+        let mut room = Edns::default();
+        let edns = self.question.edns(message, &mut room).ok()?;
+        let signing = self.signing(edns, subject == self.located.hash)?;
+        let options = Options::new(edns, around);
+        let client = Client { subnet: options.subnet, around };
+        let mut writer = Writer::new(self.question, edns, &options, message, out)?;
         if let Some(signing) = signing {
-            return self.signed(
-                writer,
-                signing,
-                (found, subject),
-                message,
-                client,
-                (edns.as_ref(), &options),
-            );
+            return self.signed(&mut writer, signing, (found, subject), message, client, (edns, &options));
         }
         let kind = match found {
             _ if self.is_soa() => self.own_soa(&mut writer)?,
             Found::Missing => self.negative(&mut writer, ResponseKind::NxDomain)?,
-            found => self.data(&mut writer, Pick::new(found, self.question.rtype), client)?,
+            found => self.data(&mut writer, Pick::new(&found, self.question.rtype), client)?,
         };
         let rcode = if kind == ResponseKind::NxDomain { Rcode::NxDomain } else { Rcode::NoError };
         let subject = if kind == ResponseKind::Answer { subject } else { self.located.origin_hash };
-        let length = writer.finish(edns.as_ref(), &options, rcode)?;
+        let length = writer.finish(edns, &options, rcode)?;
         Some((length, Reply { rcode, truncated: false, kind, subject, cookie: options.state }))
     }
 
@@ -90,14 +94,14 @@ impl Prepared<'_, '_> {
     /// A set and its signature; the rest of signed answers is for the slow path.
     fn signed(
         &self,
-        mut writer: Writer<'_>,
+        writer: &mut Writer<'_>,
         signing: &Signing,
         (found, subject): (Found<'_>, u64),
         message: &[u8],
         client: Client<'_>,
         (edns, options): (Option<&Edns<'_>>, &Options<'_>),
     ) -> Option<(usize, Reply)> {
-        let pick = Pick::new(found, self.question.rtype);
+        let pick = Pick::new(&found, self.question.rtype);
         // A zone file has a SOA of its own, which is not what is answered.
         let (Pick::Set(set), false) = (pick, self.is_soa()) else { return None };
         let start = writer.at;
@@ -152,12 +156,12 @@ impl Prepared<'_, '_> {
         }
         let mut target = Labels::EMPTY;
         target.read(writer.out, data_at)?;
-        let located = self.origins.find(writer.out, &target)?;
+        let located = self.located.origins.find(writer.out, &target)?;
         if !std::ptr::eq(located.zone, self.located.zone) {
             return None;
         }
-        let (found, _) = Wanted { located, name: &target, message: writer.out }.find()?;
-        let Pick::Set(set) = Pick::new(found, self.question.rtype) else { return None };
+        let (found, _) = Wanted { located: &located, name: &target, message: writer.out }.find()?;
+        let Pick::Set(set) = Pick::new(&found, self.question.rtype) else { return None };
         writer.shorten(data_at, target.suffix_at(located.origin), self.origin_at())?;
         writer.set(POINTER | u16::try_from(data_at).ok()?, set, client)
     }
@@ -177,16 +181,16 @@ struct Client<'a> {
 }
 
 /// What the OPT record of the response has beside its fixed part.
-struct Options<'m> {
+struct Options<'e> {
     state: CookieState,
     cookie: Option<([u8; CLIENT_COOKIE], [u8; SERVER_COOKIE])>,
-    subnet: Option<ClientSubnet<'m>>,
+    subnet: Option<&'e ClientSubnet<'e>>,
     length: usize,
 }
 
-impl<'m> Options<'m> {
+impl<'e> Options<'e> {
     #[inline]
-    fn new(edns: Option<&Edns<'m>>, around: &Circumstances<'_>) -> Options<'m> {
+    fn new(edns: Option<&'e Edns<'e>>, around: &Circumstances<'_>) -> Options<'e> {
         let mut options = Options { state: CookieState::Absent, cookie: None, subnet: None, length: 0 };
         let Some(edns) = edns else { return options };
         if let (Some(cookie), Some(keys)) = (edns.cookie, &around.identity.cookies) {
@@ -194,8 +198,8 @@ impl<'m> Options<'m> {
             (options.state, options.cookie) = (state, Some((cookie.client, server)));
             options.length += OPTION_HEAD + CLIENT_COOKIE + SERVER_COOKIE;
         }
-        options.subnet = edns.subnet;
-        options.length += edns.subnet.map_or(0, |subnet| OPTION_HEAD + subnet.octets.len());
+        options.subnet = edns.subnet.as_ref();
+        options.length += options.subnet.map_or(0, |subnet| OPTION_HEAD + subnet.octets.len());
         options
     }
 }
@@ -245,17 +249,20 @@ impl<'o> Writer<'o> {
             }
             Set::Steered(set, ..) if has_additional(set.rtype) => None,
             Set::Steered(set, tree, sources) => {
-                let chosen =
-                    self.chosen(set.rtype, client, |asker, chosen| choose(tree, sources, asker, chosen))?;
+                let mut chosen = Chosen::new();
+                self.choose(set.rtype, client, |asker| choose(tree, sources, asker, &mut chosen))?;
                 let head = record_head(owner, set.rtype, set.ttl);
-                let mut chosen = chosen.iter().peekable();
-                let mut data = (0..).zip(set.data()).filter(|(at, _)| chosen.next_if_eq(&at).is_some());
-                data.try_for_each(|(_, data)| self.record(head, data))
+                let (mut data, mut passed) = (set.data(), 0);
+                chosen.iter().try_for_each(|at| {
+                    let one = data.nth(usize::from(at.checked_sub(passed)?))?;
+                    passed = at.saturating_add(1);
+                    self.record(head, one)
+                })
             }
             Set::Listed(set, _) if has_additional(set.rtype) => None,
             Set::Listed(set, Some(compiled)) => {
-                let chosen =
-                    self.chosen(set.rtype, client, |asker, chosen| compiled.choose(asker, chosen))?;
+                let mut chosen = Chosen::new();
+                self.choose(set.rtype, client, |asker| compiled.choose(asker, &mut chosen))?;
                 let head = record_head(owner, set.rtype, set.ttl);
                 let mut data = chosen.iter().filter_map(|at| set.data.get(usize::from(*at)));
                 data.try_for_each(|data| self.record(head, data.wire()))
@@ -267,21 +274,15 @@ impl<'o> Writer<'o> {
         }
     }
 
-    /// The part of a set that is for this client. Of aliases one is drawn: that is for the slow path.
+    /// Chooses the part of a set that is for this client. Of aliases one is drawn: that is for the slow path.
     #[inline]
-    fn chosen(
-        &mut self,
-        rtype: Rtype,
-        client: Client<'_>,
-        choose: impl FnOnce(&Asker, &mut Chosen) -> u8,
-    ) -> Option<Chosen> {
+    fn choose(&mut self, rtype: Rtype, client: Client<'_>, choose: impl FnOnce(&Asker) -> u8) -> Option<()> {
         if matches!(rtype, Rtype::CNAME | Rtype::DNAME) {
             return None;
         }
-        let mut chosen = Chosen::new();
-        let scope = choose(&asker(client.subnet, client.around), &mut chosen);
+        let scope = choose(&asker(client.subnet, client.around));
         self.scope = self.scope.max(scope);
-        Some(chosen)
+        Some(())
     }
 
     #[inline]
@@ -330,9 +331,10 @@ impl<'o> Writer<'o> {
         Some(())
     }
 
-    /// Writes the OPT record and the header; gives the length of the whole.
+    /// Writes the OPT record and the header; gives the length of the whole. The writer is not moved for it: the
+    /// processor would wait for a copy of what has just been written.
     #[inline]
-    fn finish(mut self, edns: Option<&Edns<'_>>, options: &Options<'_>, rcode: Rcode) -> Option<usize> {
+    fn finish(&mut self, edns: Option<&Edns<'_>>, options: &Options<'_>, rcode: Rcode) -> Option<usize> {
         if let Some(edns) = edns {
             self.opt(edns, options)?;
         }
@@ -356,14 +358,13 @@ impl<'o> Writer<'o> {
             self.put(client)?;
             self.put(server)?;
         }
-        if let Some([family_high, family, source, _, address @ ..]) =
-            options.subnet.map(|subnet| subnet.octets)
-        {
+        if let Some(subnet) = options.subnet {
             // An answer to nobody in particular is for all who say nothing about themselves.
-            let scope = if *source == 0 { 0 } else { self.scope };
-            self.put(&[0, CLIENT_SUBNET as u8, 0, 4 + address.len() as u8])?;
-            self.put(&[*family_high, *family, *source, scope])?;
-            self.put(address)?;
+            let scope = if subnet.source_prefix == 0 { 0 } else { self.scope };
+            self.put(&[0, CLIENT_SUBNET as u8, 0, subnet.octets.len() as u8])?;
+            let scope_at = self.at + SCOPE;
+            self.put(subnet.octets)?;
+            *self.out.get_mut(scope_at)? = scope;
         }
         Some(())
     }
@@ -371,7 +372,7 @@ impl<'o> Writer<'o> {
     #[inline]
     fn put(&mut self, octets: &[u8]) -> Option<()> {
         let end = self.at + octets.len();
-        self.out.get_mut(self.at..end)?.copy_from_slice(octets);
+        copy(self.out.get_mut(self.at..end)?, octets);
         self.at = end;
         Some(())
     }
@@ -384,11 +385,23 @@ fn record_head(owner: u16, rtype: Rtype, ttl: u32) -> [u8; RECORD_HEAD] {
     [o0, o1, r0, r1, 0, 1, t0, t1, t2, t3, 0, 0]
 }
 
-/// Copies data; addresses, which most data is, without a call.
+/// Copies data into as much room; addresses, which most data is, without a call.
 #[inline]
 fn copy(room: &mut [u8], data: &[u8]) {
-    match (<&mut [u8; 4]>::try_from(&mut *room), <&[u8; 4]>::try_from(data)) {
-        (Ok(room), Ok(address)) => *room = *address,
+    match data.len() {
+        4..8 => copy_ends::<4>(room, data),
+        8..=16 => copy_ends::<8>(room, data),
         _ => room.copy_from_slice(data),
+    }
+}
+
+/// Copies no more than twice as many octets; those in the middle may be in both ends.
+#[inline]
+fn copy_ends<const N: usize>(room: &mut [u8], data: &[u8]) {
+    if let (Some(to), Some(from)) = (room.first_chunk_mut::<N>(), data.first_chunk()) {
+        *to = *from;
+    }
+    if let (Some(to), Some(from)) = (room.last_chunk_mut::<N>(), data.last_chunk()) {
+        *to = *from;
     }
 }

@@ -37,7 +37,7 @@ pub(super) enum Found<'a> {
 /// A name to look for, and the message that it is in.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted<'a, 'm> {
-    pub(super) located: Located<'a>,
+    pub(super) located: &'m Located<'a>,
     pub(super) name: &'m Labels,
     pub(super) message: &'m [u8],
 }
@@ -48,30 +48,30 @@ impl<'a> Wanted<'a, '_> {
     pub(super) fn find(&self) -> Option<(Found<'a>, u64)> {
         let index = self.index()?;
         match index.find(self.located.hash, |slot| self.fits(index, slot, self.name.count, b"")) {
-            Some(slot) => Some((self.at(index, slot)?, self.located.hash)),
+            Some(slot) => self.at(index, slot, self.located.hash),
             None => self.synthesised(index),
         }
     }
 
     #[inline]
     fn index(&self) -> Option<&'a Index> {
-        self.located.zone.index().filter(|index| index.is_usable())
+        Some(self.located.index).filter(|index| index.is_usable())
     }
 
-    /// What a slot for the name, or for the wildcard that stands for it, leads to.
+    /// What a slot for the name, or for the wildcard that stands for it, leads to, with its hash.
     #[inline]
-    fn at(&self, index: &'a Index, slot: Slot) -> Option<Found<'a>> {
+    fn at(&self, index: &'a Index, slot: Slot, hash: u64) -> Option<(Found<'a>, u64)> {
         let flags = slot.flags();
         if flags.has(Flags::CHANGED | Flags::OCCLUDED | Flags::CUT) {
-            return self.changed(flags);
+            return self.changed(flags).map(|found| (found, hash));
         }
         if flags.has(Flags::EMPTY) {
-            return Some(Found::Empty);
+            return Some((Found::Empty, hash));
         }
         if flags.has(Flags::STEERED) {
-            return index.node(slot).map(|node| Found::Steered(node, &index.sources));
+            return index.node(slot).map(|node| (Found::Steered(node, &index.sources), hash));
         }
-        index.node(slot).map(Found::Packed)
+        index.node(slot).map(|node| (Found::Packed(node), hash))
     }
 
     /// A name that changed and has data of its own needs no more than that data.
@@ -112,7 +112,8 @@ impl<'a> Wanted<'a, '_> {
     /// Goes down from the apex to the closest encloser of a name that does not exist.
     #[inline]
     fn synthesised(&self, index: &'a Index) -> Option<(Found<'a>, u64)> {
-        let Located { key, origin, origin_hash, .. } = self.located;
+        let Located { origins, origin, origin_hash, .. } = *self.located;
+        let key = origins.key();
         let (mut labels, mut hash) = (origin, origin_hash);
         let mut encloser = index.find(hash, |slot| self.fits(index, slot, labels, b""))?;
         // That the whole name is not there is known.
@@ -131,7 +132,7 @@ impl<'a> Wanted<'a, '_> {
         let hash = key.child(hash, WILDCARD, 0, 1);
         let slot = index.find(hash, |slot| self.fits(index, slot, labels, b"*\0"))?;
         let sure = !slot.flags().has(Flags::CHANGED | Flags::OCCLUDED | Flags::CUT);
-        if sure { Some((self.at(index, slot)?, hash)) } else { None }
+        if sure { self.at(index, slot, hash) } else { None }
     }
 
     /// Whether a compiled slot is for the suffix with this many labels, with a tail of a key below.
@@ -146,6 +147,8 @@ impl<'a> Wanted<'a, '_> {
             }
             key = rest;
         }
-        if slot.flags().has(Flags::EMPTY) { key.starts_with(tail) } else { key == tail }
+        // Most have no tail, and to compare nothing would be a call.
+        let begins = tail.is_empty() || key.starts_with(tail);
+        begins && (key.len() == tail.len() || slot.flags().has(Flags::EMPTY))
     }
 }

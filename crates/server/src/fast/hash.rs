@@ -102,11 +102,26 @@ pub(super) fn same_folded(octets: &[u8], small: &[u8]) -> bool {
     if octets.len() != small.len() {
         return false;
     }
-    let (words, rest) = octets.as_chunks::<WORD>();
-    let (small_words, small_rest) = small.as_chunks::<WORD>();
     let same = |(a, b): (&[u8; WORD], &[u8; WORD])| fold(u64::from_le_bytes(*a)) == u64::from_le_bytes(*b);
-    let same_rest = |(a, b): (&u8, &u8)| a.to_ascii_lowercase() == *b;
-    words.iter().zip(small_words).all(same) && rest.iter().zip(small_rest).all(same_rest)
+    // The last word has the rest, and some octets a second time.
+    match octets.last_chunk().zip(small.last_chunk()) {
+        Some(last) => same(last) && octets.as_chunks().0.iter().zip(small.as_chunks().0).all(same),
+        None => fold(part(octets)) == part(small),
+    }
+}
+
+/// The octets of less than a word as one number, some of them twice.
+#[inline]
+fn part(octets: &[u8]) -> u64 {
+    if let (Some(first), Some(last)) = (octets.first_chunk(), octets.last_chunk()) {
+        return u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32;
+    }
+    match *octets {
+        [a, b, c] => u64::from_le_bytes([a, b, c, 0, 0, 0, 0, 0]),
+        [a, b] => u64::from(u16::from_le_bytes([a, b])),
+        [a] => u64::from(a),
+        _ => 0,
+    }
 }
 
 #[cfg(test)]

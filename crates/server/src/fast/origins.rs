@@ -5,7 +5,8 @@ use std::sync::Arc;
 use dns::Name;
 
 use super::hash::{HashKey, same_folded};
-use super::question::Labels;
+use super::index::Index;
+use super::question::{Labels, label_hash};
 use crate::zones::Zone;
 
 /// Depths from this one on are kept as one.
@@ -47,8 +48,11 @@ impl Origin {
 /// A name with the zone that it is in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Located<'a> {
+    /// Where the zone was found.
+    pub(super) origins: &'a Origins,
     pub(super) zone: &'a Zone,
-    pub(super) key: HashKey,
+    /// The zone's table.
+    pub(super) index: &'a Index,
     /// How many labels the origin has.
     pub(super) origin: u8,
     pub(super) origin_hash: u64,
@@ -93,17 +97,23 @@ impl Origins {
         at
     }
 
-    /// The zone that a name is in; `None` where it is in none, or zones begin below it.
+    /// What makes the hashes.
+    #[inline]
+    pub(super) fn key(&self) -> HashKey {
+        self.key
+    }
+
+    /// The zone that a name is in; `None` where it is in none, zones begin below it, or it has no table.
     #[inline]
     pub(super) fn find<'a>(&'a self, message: &[u8], name: &Labels) -> Option<Located<'a>> {
         let mut found = self.at(self.key.root, 0, self.zone_depths).and_then(|slot| slot.zone.as_ref());
         let (mut origin, mut origin_hash, mut hash) = (0, self.key.root, self.key.root);
-        for labels in 1..=name.count {
-            hash = name.suffix_hash(self.key, hash, message, labels);
+        for (labels, at) in name.suffixes() {
+            hash = label_hash(self.key, hash, message, at);
             // That zones begin below matters for the whole name only.
             let depths = if labels == name.count { self.depths } else { self.zone_depths };
             let Some(slot) = self.at(hash, labels, depths) else { continue };
-            let suffix = message.get(name.suffix_at(labels)..name.end()).unwrap_or_default();
+            let suffix = message.get(at..name.end()).unwrap_or_default();
             match &slot.zone {
                 Some(zone) if same_folded(suffix, &zone.origin_form().wire) => {
                     (found, origin, origin_hash) = (Some(zone), labels, hash);
@@ -112,7 +122,8 @@ impl Origins {
                 _ => {}
             }
         }
-        Some(Located { zone: found?, key: self.key, origin, origin_hash, hash })
+        let zone = found?;
+        Some(Located { origins: self, zone, index: zone.index()?, origin, origin_hash, hash })
     }
 
     #[inline]

@@ -26,10 +26,10 @@ pub(super) enum Pick<'a> {
 
 impl<'a> Pick<'a> {
     #[inline]
-    pub(super) fn new(found: Found<'a>, rtype: Rtype) -> Pick<'a> {
+    pub(super) fn new(found: &Found<'a>, rtype: Rtype) -> Pick<'a> {
         match found {
-            Found::Packed(node) => Pick::packed(&node, rtype),
-            Found::Steered(node, sources) => Pick::steered(&node, sources, rtype),
+            Found::Packed(node) => Pick::packed(node, rtype),
+            Found::Steered(node, sources) => Pick::steered(node, sources, rtype),
             Found::Listed(node) => Pick::listed(node, rtype),
             Found::Empty | Found::Missing => Pick::Nothing,
         }

@@ -71,18 +71,24 @@ impl Question {
         (class == CLASS_IN && is_common(self.rtype)).then_some(())
     }
 
-    /// What the OPT record says, if there is one; `Err` leaves the question to the slow path.
+    /// Reads what the OPT record says into `room`, if there is one; `Err` leaves the question to the slow path.
+    ///
+    /// In place, because the processor would wait for a copy of what has just been written.
     #[inline]
-    pub(super) fn edns<'m>(&self, message: &'m [u8]) -> Result<Option<Edns<'m>>, NotCommon> {
+    pub(super) fn edns<'e, 'm>(
+        &self,
+        message: &'m [u8],
+        room: &'e mut Edns<'m>,
+    ) -> Result<Option<&'e Edns<'m>>, NotCommon> {
         let Some(opt) = self.opt else { return Ok(None) };
-        let mut edns = Edns { size: opt.size, dnssec_ok: opt.dnssec_ok, ..Edns::default() };
+        (room.size, room.dnssec_ok) = (opt.size, opt.dnssec_ok);
         if opt.options_length > 0 {
             let start = usize::from(opt.options_at);
             let options = message.get(start..start + usize::from(opt.options_length)).ok_or(NotCommon)?;
-            edns.read_options(options).map_err(|_| NotCommon)?;
+            room.read_options(options).map_err(|_| NotCommon)?;
         }
         // Who wants to know who we are asks for once.
-        if edns.nsid { Err(NotCommon) } else { Ok(Some(edns)) }
+        if room.nsid { Err(NotCommon) } else { Ok(Some(room)) }
     }
 
     /// The upper half of the IPv4 address that steering will likely look at: that of the network in the first
@@ -159,12 +165,18 @@ impl Labels {
         usize::from(self.start) + usize::from(offset)
     }
 
+    /// The suffixes from the shortest to the whole name: how many labels each has, and where it starts.
+    #[inline]
+    pub(super) fn suffixes(&self) -> impl Iterator<Item = (u8, usize)> {
+        let starts = self.starts.get(..usize::from(self.count)).unwrap_or_default();
+        let start = usize::from(self.start);
+        (1..).zip(starts.iter().rev().map(move |offset| start + usize::from(*offset)))
+    }
+
     /// The hash of the suffix with this many labels, from that of the suffix with one label less.
     #[inline]
     pub(super) fn suffix_hash(&self, key: HashKey, parent: u64, message: &[u8], labels: u8) -> u64 {
-        let at = self.suffix_at(labels);
-        let length = message.get(at).copied().unwrap_or(0);
-        key.child(parent, message, at + 1, usize::from(length))
+        label_hash(key, parent, message, self.suffix_at(labels))
     }
 
     /// The label at the front of the suffix with this many labels.
@@ -174,6 +186,13 @@ impl Labels {
         let length = usize::from(message.get(at).copied().unwrap_or(0));
         message.get(at + 1..at + 1 + length).unwrap_or_default()
     }
+}
+
+/// The hash of the suffix that starts at a place in a message, from that of the suffix after its first label.
+#[inline]
+pub(super) fn label_hash(key: HashKey, parent: u64, message: &[u8], at: usize) -> u64 {
+    let length = message.get(at).copied().unwrap_or(0);
+    key.child(parent, message, at + 1, usize::from(length))
 }
 
 /// Whether the type is one that records have and no cut has a say in.

@@ -1,7 +1,7 @@
 //! One thread: takes what has arrived, answers it, sends the answers.
 
 use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +14,7 @@ use super::system::{BATCH, Batch, Queries, prefetch};
 use crate::counters::{Count, Tally};
 use crate::fast::{Prepared, Question};
 use crate::listen::{Service, draw, seconds};
+use crate::rate_limit::LimitedNetwork;
 use crate::transfer::Attended;
 use crate::views::Sights;
 use crate::{
@@ -122,12 +123,13 @@ impl Worker {
         let moment = Moment { table: &table, identity: &identity, seconds: seconds(), milliseconds };
         let Batch { queries, responses } = batch;
         let mut prepared = SmallVec::new();
-        prepare(queries, questions, &sights, &mut prepared);
-        self.fetch_ahead(queries, &prepared);
+        self.prepare(queries, questions, &sights, &mut prepared);
+        fetch_ahead(&prepared);
         for (at, prepared) in prepared.iter().enumerate() {
             let Some(client) = queries.client(at) else { continue };
             let (buffer, length) = queries.query(at);
-            let query = Received { buffer, length, client, prepared: prepared.as_ref() };
+            let network = self.limiter.limited(client.ip());
+            let query = Received { buffer, length, client, network, prepared: prepared.as_ref() };
             let sight = sights.of(client.ip());
             match self.answer_one(&query, sight, moment, responses.room(at)) {
                 Some(length) => responses.queue(queries, at, length),
@@ -136,21 +138,38 @@ impl Worker {
         }
     }
 
-    /// The second step of the fast path for a whole batch: has the records fetched, where clients are,
-    /// and the buckets of the rate limiter.
+    /// The first step of the fast path for a whole batch.
     #[inline]
-    fn fetch_ahead(&self, queries: &Queries, prepared: &PreparedBatch<'_>) {
-        for (at, one) in prepared.iter().enumerate() {
-            let (Some(one), Some(client)) = (one, queries.client(at)) else { continue };
-            if let Some(octets) = one.first_record() {
-                octets.chunks(CACHE_LINE).for_each(prefetch);
+    fn prepare<'a>(
+        &self,
+        queries: &'a Queries,
+        questions: &'a mut [Question],
+        sights: &Sights<'a>,
+        prepared: &mut PreparedBatch<'a>,
+    ) {
+        for (at, question) in questions.iter_mut().enumerate() {
+            let (buffer, length) = queries.query(at);
+            let client = queries.client(at).map(|client| client.ip());
+            let origins = client.and_then(|client| sights.of(client).fast());
+            let one = origins
+                .zip(client)
+                .and_then(|(origins, client)| Prepared::new(origins, buffer, length, question, client));
+            if let Some((one, client)) = one.as_ref().zip(client) {
+                self.fetch_first(one, client);
             }
-            if let Some([first, .., last]) = one.second_place(queries.query(at).0, client.ip()) {
-                [first, last].into_iter().for_each(prefetch);
-            }
-            let bucket = self.limiter.place(client.ip(), ResponseKind::Answer, one.likely_subject());
-            bucket.inspect(|bucket| prefetch(*bucket));
+            prepared.push(one);
         }
+    }
+
+    /// Has fetched what the second step reads, and the rate limiter's bucket, which could wait: the second step
+    /// does little beside fetching, and the processor has only so many fetches under way.
+    #[inline]
+    fn fetch_first(&self, one: &Prepared<'_, '_>, client: IpAddr) {
+        one.first_slot().inspect(|slot| prefetch(*slot));
+        one.first_place().inspect(|line| prefetch(*line));
+        let Some(network) = self.limiter.limited(client) else { return };
+        let bucket = self.limiter.place(network, ResponseKind::Answer, one.likely_subject());
+        bucket.inspect(|bucket| prefetch(*bucket));
     }
 
     /// Answers one query into `out`; gives the length, or nothing where nothing is sent.
@@ -202,9 +221,11 @@ impl Worker {
         reply: Reply,
         out: &mut [u8],
     ) -> Option<usize> {
-        let verdict = match reply.cookie {
-            CookieState::Good => Verdict::Send,
-            _ => self.limiter.judge(around.client, reply.kind, reply.subject, moment.milliseconds),
+        let verdict = match (reply.cookie, query.network) {
+            (CookieState::Good, _) | (_, None) => Verdict::Send,
+            (_, Some(network)) => {
+                self.limiter.judge_network(network, reply.kind, reply.subject, moment.milliseconds)
+            }
         };
         match verdict {
             Verdict::Send => {
@@ -234,24 +255,16 @@ impl Worker {
 /// The questions of a batch, as far as they are of the common form.
 type PreparedBatch<'a> = SmallVec<[Option<Prepared<'a, 'a>>; BATCH]>;
 
-/// The first step of the fast path for a whole batch.
+/// The second step of the fast path for a whole batch: has the records fetched, and where clients are.
 #[inline]
-fn prepare<'a>(
-    queries: &'a Queries,
-    questions: &'a mut [Question],
-    sights: &Sights<'a>,
-    prepared: &mut PreparedBatch<'a>,
-) {
-    for (at, question) in questions.iter_mut().enumerate() {
-        let (buffer, length) = queries.query(at);
-        let client = queries.client(at).map(|client| client.ip());
-        let origins = client.and_then(|client| sights.of(client).fast());
-        let one = origins.and_then(|origins| Prepared::new(origins, buffer, length, question));
-        if let (Some(one), Some(client)) = (&one, client) {
-            one.first_slot().inspect(|slot| prefetch(*slot));
-            one.first_place(buffer, client).inspect(|line| prefetch(*line));
+fn fetch_ahead(prepared: &PreparedBatch<'_>) {
+    for one in prepared.iter().flatten() {
+        if let Some(octets) = one.first_record() {
+            octets.chunks(CACHE_LINE).for_each(prefetch);
         }
-        prepared.push(one);
+        if let Some([first, .., last]) = one.second_place() {
+            [first, last].into_iter().for_each(prefetch);
+        }
     }
 }
 
@@ -260,6 +273,8 @@ struct Received<'b, 'p> {
     buffer: &'b [u8],
     length: usize,
     client: SocketAddr,
+    /// The client's network, unless it is not limited.
+    network: Option<LimitedNetwork>,
     prepared: Option<&'p Prepared<'p, 'p>>,
 }
 
