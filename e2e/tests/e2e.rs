@@ -118,6 +118,8 @@ mod shares;
 mod steering;
 #[path = "e2e/steering_signed.rs"]
 mod steering_signed;
+#[path = "e2e/switchover.rs"]
+mod switchover;
 #[path = "e2e/transfers.rs"]
 mod transfers;
 #[path = "e2e/webhook.rs"]

@@ -11,6 +11,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::Key;
 use super::board::{Entry, Order};
+use super::delivery::Delivery;
 use super::director::{RegionState, Rules};
 
 /// The annotation that orders a switchover in a cluster.
@@ -25,6 +26,8 @@ pub(super) struct Facts {
     pub(super) health: Vec<(Arc<str>, RegionState)>,
     /// The regions that the plan answers with.
     pub(super) answering: Vec<String>,
+    /// Whether that stands where it is delivered.
+    pub(super) delivery: Delivery,
     /// The region that an annotation orders.
     pub(super) ordered: Option<String>,
 }
@@ -46,6 +49,7 @@ impl Facts {
             witness: spec.witness.clone(),
             health: health(spec, &status),
             answering: texts(&status["answering"]),
+            delivery: Delivery::of(&status["conditions"]),
             ordered: object.meta.annotations.get(SWITCHOVER).cloned(),
         })
     }
@@ -60,6 +64,7 @@ impl Facts {
             direction,
             health: self.health.clone(),
             answering: self.answering.clone(),
+            delivery: self.delivery.clone(),
             ordered: None,
             pledge: None,
             orders,
