@@ -70,6 +70,8 @@ mod nameservers;
 mod old_definitions;
 #[path = "e2e/partitions.rs"]
 mod partitions;
+#[path = "e2e/placement_restart.rs"]
+mod placement_restart;
 #[path = "e2e/powerdns_bodies.rs"]
 mod powerdns_bodies;
 #[path = "e2e/powerdns_faults.rs"]
