@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use e2e::{
-    Cluster, DocumentServer, Etcd, Folder, Options, Process, Start, Up, call, dig, fingerpost, run, wait_for,
-    wait_for_within,
+    BACKEND_PORT, Backend, Cluster, DocumentServer, Etcd, Folder, Options, Process, Start, Up, call, dig,
+    fingerpost, own_address, run, wait_for, wait_for_within,
 };
 use serde_json::{Value, json};
 
@@ -328,26 +328,99 @@ fn a_command_is_gated_by_the_region_s_own_lease() -> Result<()> {
 }
 
 #[test]
-fn an_operator_follows_an_annotation_and_takes_it_away() -> Result<()> {
+fn an_operator_follows_an_annotation_and_takes_it_away_and_dns_follows_the_status() -> Result<()> {
     const PATH: &str = "/apis/fingerpost.dev/v1alpha1/namespaces/apps/placements/web";
+    const CLASS: &str = "{apiVersion: dns.homelab.mortenolsen.pro/v1alpha1, kind: DNSClass, \
+        metadata: {name: edge}, spec: {embedded: {}}}";
     let (world, etcd) = (World::alone()?, [Etcd::alone()?]);
     let witness = etcd_witness(&etcd);
+    world.apply(CLASS)?;
     world.apply(&placement("weu", &witness))?;
     let operator = world.operator(&["--allow-target=127.0.0.0/8"])?;
     world.expect_field(PATH, "/status/lease/holder", &json!("weu")).with_context(|| operator.output())?;
     let lease: Value = serde_json::from_str(&operator.get("/api/v1/leases/apps/web")?)?;
     assert_eq!((&lease["held"], &lease["generation"]), (&json!(true), &json!(1)), "{lease:#}");
+    // It has no part in the lease, and cannot reach the witness.
+    let server = world.dns("follower", &[])?;
+    let serves = |address: &str| {
+        let answer = || Ok((dig(server.dns(), "app.example.org A")?.data("A") == [address]).then_some(()));
+        wait_for_within(PATIENCE, address, answer).with_context(|| server.output())
+    };
+    serves("192.0.2.1")?;
     let neu = Region::start("neu", &witness)?;
     neu.wait("neu to see the holder", |lease| lease["active"] == "weu")?;
     let kubeconfig = world.cluster().kubeconfig("admin")?.display().to_string();
     let moved = run(&["switchover", "apps/web", "--to", "neu", "--kube", "--kubeconfig", &kubeconfig])?;
     let text = String::from_utf8_lossy(&moved.stdout).into_owned();
     assert!(moved.status.success(), "{text}{}", String::from_utf8_lossy(&moved.stderr));
+    assert!(text.contains("DNS answers with neu"), "{text}");
     neu.wait_for_answer("192.0.2.2")?;
+    serves("192.0.2.2")?;
     world.expect_field(PATH, "/status/active", &json!("neu"))?;
     world.expect("the annotation to go", |api| {
         let object = api.get(PATH).ok().flatten().unwrap_or_default();
         let annotation = &object["metadata"]["annotations"]["fingerpost.dev/switchover-to"];
         if annotation.is_null() { Ok(()) } else { Err(object.to_string()) }
-    })
+    })?;
+    let status = world.api().get(PATH)?.context("the Placement is gone")?["status"].clone();
+    let latest = status.pointer("/history/0").cloned().unwrap_or_default();
+    assert_eq!((&latest["from"], &latest["to"]), (&json!("weu"), &json!("neu")), "{status:#}");
+    assert_eq!(latest["message"], "the lease was handed to neu (generation 2)");
+    assert!(latest["time"].as_str().is_some_and(|time| time.ends_with('Z')), "{latest}");
+    Ok(())
+}
+
+#[test]
+fn a_cluster_speaks_for_the_region_of_its_identity() -> Result<()> {
+    const IDENTITY: &str = "{apiVersion: cluster.router.io/v1alpha1, kind: ClusterIdentity, \
+        metadata: {name: cluster-identity}, \
+        spec: {region: neu, cluster: aks02, domain: example.net, environmentLetter: p}}";
+    let etcd = [Etcd::alone()?];
+    let folder = Folder::new()?;
+    folder.write("identity.yaml", IDENTITY)?;
+    let unnamed = placement("neu", &etcd_witness(&etcd)).replace("    region: neu\n", "");
+    ensure!(!unnamed.contains("region: neu"), "{unnamed}");
+    folder.write("web.yaml", &unnamed)?;
+    let up = Up::start(Options::folder(folder.path()))?;
+    let region = Region { folder, up };
+    region.wait("neu to hold the lease", |lease| lease["held"] == true && lease["holder"] == "neu")?;
+    region.wait_for_answer("192.0.2.2")?;
+    // The identity moves, and with it whom the cluster speaks for: it holds nothing in the old name.
+    region.folder.replace("identity.yaml", "region: neu", "region: weu")?;
+    region.wait("the cluster to speak for weu", |lease| lease["region"] == "weu")?;
+    region.wait("weu to hold the lease", |lease| lease["held"] == true && lease["holder"] == "weu")?;
+    region.wait_for_answer("192.0.2.1")
+}
+
+#[test]
+fn with_automatic_failback_the_lease_goes_back_to_the_preferred_region() -> Result<()> {
+    let etcd = [Etcd::alone()?];
+    let addresses = [own_address(), own_address()];
+    let (first, _second) = (Backend::silent(addresses[0])?, Backend::silent(addresses[1])?);
+    let check = format!(
+        "  failback: Automatic\n  healthCheck: {{protocol: TCP, port: {BACKEND_PORT}, interval: 500ms, \
+         timeout: 400ms, failures: 2, successes: 1}}\n"
+    );
+    let start = |name: &str| -> Result<Region> {
+        let folder = Folder::new()?;
+        let manifest = placement(name, &etcd_witness(&etcd)) + &check;
+        let manifest = manifest.replace("192.0.2.1", &addresses[0].to_string());
+        folder.write("web.yaml", &manifest.replace("192.0.2.2", &addresses[1].to_string()))?;
+        let up = Up::start(Options::folder(folder.path()))?;
+        Ok(Region { folder, up })
+    };
+    let [weu_s, neu_s] = addresses.map(|address| address.to_string());
+    let weu = start("weu")?;
+    weu.wait("weu to hold the lease", |lease| lease["held"] == true)?;
+    let neu = start("neu")?;
+    neu.wait_for_answer(&weu_s)?;
+    first.kill();
+    neu.wait("neu to take the lease", |lease| lease["held"] == true)?;
+    [&weu, &neu].iter().try_for_each(|region| region.wait_for_answer(&neu_s))?;
+    let _first = Backend::silent(addresses[0])?;
+    weu.wait("the lease to go back", |lease| lease["held"] == true)?;
+    [&weu, &neu].iter().try_for_each(|region| region.wait_for_answer(&weu_s))?;
+    let lease = weu.lease()?;
+    assert_eq!(lease["generation"], 3, "one for each holder: {lease:#}");
+    Ok(())
 }
