@@ -51,6 +51,8 @@ pub enum Misdeed {
     Redirect,
     /// Passes the request on and keeps the answer to itself.
     LoseAnswer,
+    /// Behaves until the next write, which it passes on and keeps the answer to; from then on it is away.
+    LeaveAtWrite,
 }
 
 /// What a misbehaving server says; it must not be seen anywhere.
@@ -176,6 +178,12 @@ async fn answer(state: Arc<State>, request: Request<Incoming>) -> Result<Respons
             pass_on(&state, parts, body).await?;
             return Err(std::io::Error::other("lost on purpose"));
         }
+        Some(Misdeed::LeaveAtWrite) if parts.method == http::Method::GET => {}
+        Some(Misdeed::LeaveAtWrite) => {
+            pass_on(&state, parts, body).await?;
+            *lock(&state.misdeed) = Some(Misdeed::Status(503));
+            return Err(std::io::Error::other("lost on purpose"));
+        }
         Some(misdeed) => return misbehave(misdeed).await,
     }
     tell(&state, number, false);
@@ -214,7 +222,7 @@ async fn misbehave(misdeed: Misdeed) -> Result<Response<Body>, std::io::Error> {
     match misdeed {
         Misdeed::Hang => std::future::pending::<()>().await,
         Misdeed::Trickle => *response.body_mut() = trickle(),
-        Misdeed::Html | Misdeed::LoseAnswer => {}
+        Misdeed::Html | Misdeed::LoseAnswer | Misdeed::LeaveAtWrite => {}
         Misdeed::Status(status) => {
             *response.status_mut() = StatusCode::from_u16(status).map_err(std::io::Error::other)?;
         }

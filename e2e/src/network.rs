@@ -1,7 +1,7 @@
 //! Several hosts in network namespaces of their own, every two of them joined by a link that can be cut.
 //!
-//! A cut is silent, as real ones are: packets leave and never arrive. Both ends get a false idea of the
-//! other's hardware address, so nobody is told that anything is wrong.
+//! A cut is silent, as real ones are: packets leave and never arrive. Each end that is cut off gets a false
+//! idea of the other's hardware address, so nobody is told that anything is wrong.
 
 use std::process::Command;
 
@@ -51,26 +51,25 @@ impl Network {
 
     /// Cuts a link, or mends it.
     pub fn set(&self, (one, other): (usize, usize), whole: bool) -> Result<()> {
-        for (from, to) in [(one, other), (other, one)] {
-            let (address, device) = (self.address(to), device(from, to));
-            match whole {
-                true => ip(&["-n", &self.hosts[from], "neigh", "del", &address, "dev", &device])?,
-                false => ip(&[
-                    "-n",
-                    &self.hosts[from],
-                    "neigh",
-                    "replace",
-                    &address,
-                    "lladdr",
-                    NOBODY,
-                    "dev",
-                    &device,
-                    "nud",
-                    "permanent",
-                ])?,
+        self.set_way((one, other), whole)?;
+        self.set_way((other, one), whole)
+    }
+
+    /// Every way from one host to another.
+    pub fn ways(&self) -> Vec<(usize, usize)> {
+        self.links().into_iter().flat_map(|(one, other)| [(one, other), (other, one)]).collect()
+    }
+
+    /// Cuts one way of a link, or mends it: what is sent the other way still arrives.
+    pub fn set_way(&self, (from, to): (usize, usize), whole: bool) -> Result<()> {
+        let (host, address, device) = (&self.hosts[from], self.address(to), device(from, to));
+        match whole {
+            true => ip(&["-n", host, "neigh", "del", &address, "dev", &device]),
+            false => {
+                let wrong = ["lladdr", NOBODY, "dev", &device, "nud", "permanent"];
+                ip(&[&["-n", host, "neigh", "replace", &address], &wrong[..]].concat())
             }
         }
-        Ok(())
     }
 
     fn join(&self, one: usize, other: usize) -> Result<()> {

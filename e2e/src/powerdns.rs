@@ -131,7 +131,7 @@ impl PowerDns {
             dnssec,
         };
         let allowed = vec!["127.0.0.0/8".parse()?];
-        let guard = Arc::new(Guard { allowed, forbidden: Vec::new() });
+        let guard = Arc::new(Guard::allowing(allowed));
         let client = HttpClient::new(guard, Duration::from_secs(30), &Trust::default())?;
         Ok(Powerdns::new(settings, client)?)
     }

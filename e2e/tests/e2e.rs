@@ -70,6 +70,8 @@ mod nameservers;
 mod old_definitions;
 #[path = "e2e/partitions.rs"]
 mod partitions;
+#[path = "e2e/placement_restart.rs"]
+mod placement_restart;
 #[path = "e2e/powerdns_bodies.rs"]
 mod powerdns_bodies;
 #[path = "e2e/powerdns_faults.rs"]
@@ -118,6 +120,8 @@ mod shares;
 mod steering;
 #[path = "e2e/steering_signed.rs"]
 mod steering_signed;
+#[path = "e2e/switchover.rs"]
+mod switchover;
 #[path = "e2e/transfers.rs"]
 mod transfers;
 #[path = "e2e/webhook.rs"]

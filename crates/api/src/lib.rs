@@ -62,4 +62,4 @@ pub use router::{
     ServiceRouteSpec, unserved_regions,
 };
 pub use status::{Condition, ConditionStatus, Phase, UNOBSERVED, first_sight};
-pub use target::{forbidden_targets, is_inward};
+pub use target::{embedded_addresses, forbidden_targets, is_inward};

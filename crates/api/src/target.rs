@@ -3,8 +3,12 @@
 //! A URL in a manifest is a request that our process makes, so that it must not reach what only
 //! our process can reach. Literal addresses are judged here, names when they are connected to.
 
+mod inward;
+
 use std::net::IpAddr;
 
+use self::inward::loose_ipv4;
+pub use self::inward::{embedded_addresses, is_inward};
 use crate::{Object, Problem, Spec};
 
 /// The host and port that a request would go to.
@@ -34,9 +38,9 @@ impl Target {
         (port != Some(0)).then(|| Target { host: host.to_owned(), port })
     }
 
-    /// The address, where it is written as one.
+    /// The address, where it is written as one, in any of the ways that a C library reads.
     pub(crate) fn address(&self) -> Option<IpAddr> {
-        self.host.parse().ok()
+        self.host.parse().ok().or_else(|| loose_ipv4(&self.host).map(IpAddr::V4))
     }
 }
 
@@ -85,21 +89,6 @@ fn targets(spec: &Spec) -> Vec<(String, &str, Option<Target>)> {
     }
 }
 
-/// Whether an address means this machine or its own link.
-pub fn is_inward(address: IpAddr) -> bool {
-    match address.to_canonical() {
-        IpAddr::V4(v4) => v4.is_loopback() || v4.is_link_local() || v4.is_multicast() || v4.octets()[0] == 0,
-        IpAddr::V6(v6) => {
-            // The last one is the metadata service of AWS over IPv6.
-            v6.is_loopback()
-                || v6.is_unicast_link_local()
-                || v6.is_multicast()
-                || v6.is_unspecified()
-                || v6.segments()[..2] == [0xfd00, 0x0ec2]
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -131,6 +120,22 @@ mod tests {
         let problems = forbidden_targets(&class(json!({ "server": url })), |_| false);
         assert_eq!(problems.len(), usize::from(forbidden), "{problems:?}");
         assert!(problems.iter().all(|problem| problem.to_string().contains("--allow-target")));
+    }
+
+    /// PROMISES 24, as far as an object alone can be judged: names are when they are connected to.
+    #[test]
+    fn no_tenant_s_object_makes_us_connect_to_loopback_link_local_metadata_or_the_api_server() {
+        const FORMS: &str = include_str!("../../../testdata/targets/inward.txt");
+        let forms = FORMS.lines().filter(|line| !line.starts_with('#'));
+        let urls: Vec<&str> = forms.filter_map(|line| line.split(' ').next()).collect();
+        assert!(urls.len() >= 200, "{}", urls.len());
+        let is_refused = |url: &&&str| {
+            let object = class(json!({ "server": url }));
+            !crate::validate(&object).is_empty() || !forbidden_targets(&object, |_| false).is_empty()
+        };
+        let passed: Vec<&&str> = urls.iter().filter(|url| !is_refused(url)).collect();
+        let is_name = |url: &&&str| url.to_ascii_lowercase().contains("localhost");
+        assert!(passed.iter().all(is_name), "{passed:?}");
     }
 
     #[test]

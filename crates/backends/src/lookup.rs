@@ -107,10 +107,10 @@ impl Lookup {
     }
 
     async fn has(&self, server: &Server, set: &RecordSet) -> bool {
-        let permitted = server.addresses.iter().filter(|address| self.guard.permits(**address));
-        for address in permitted.take(MOST_ADDRESSES) {
+        let addresses = server.addresses.iter().map(|address| SocketAddr::new(*address, 53));
+        for address in addresses.filter(|address| self.guard.permits(*address)).take(MOST_ADDRESSES) {
             let question = Question { name: &set.name, rtype: set.rtype, recursive: false };
-            if let Ok(answer) = exchange::ask(SocketAddr::new(*address, 53), &question, TIMEOUT).await {
+            if let Ok(answer) = exchange::ask(address, &question, TIMEOUT).await {
                 return reading::has(&answer, set);
             }
         }

@@ -6,6 +6,7 @@
 //!                 └───► Board: what is synced, missing or forbidden (readyz, metrics)
 //! ```
 
+pub mod api_server;
 pub mod arrival;
 mod awaited;
 pub mod board;

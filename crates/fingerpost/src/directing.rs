@@ -10,6 +10,7 @@
 //! where the witness cannot be asked it stays as it was.
 
 mod board;
+mod delivery;
 mod director;
 pub(crate) mod facts;
 mod saved;
@@ -29,6 +30,7 @@ use tokio::task::JoinHandle;
 use crate::witness::Means;
 
 pub use board::{Board, Entry, Order, OrderError};
+pub use delivery::{Delivery, DeliveryState};
 pub use director::{Director, Refusal, RegionState, Rules, Witnessed};
 use facts::Facts;
 pub use facts::SWITCHOVER;

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use backends::transport::guard::Forbidden;
 use jiff::civil::Date;
 use planner::{Change, Delta, Planner, Setting};
 use server::Endpoint;
@@ -25,7 +26,7 @@ use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::MissedTickBehavior;
 
 use crate::cli::DnsArguments;
-use crate::cluster::{Awaited, Board, Connection, News, Subject, feed, serials, watch};
+use crate::cluster::{Awaited, Board, Connection, News, Subject, api_server, feed, serials, watch};
 use crate::http;
 use crate::instance::keeper::Keeper;
 use crate::instance::listeners::Listeners;
@@ -34,7 +35,6 @@ use crate::instance::serving::Serving;
 use crate::instance::transfers::{Means, Transfers};
 use crate::instance::{Instance, saved};
 use crate::keys::SecretVaults;
-use crate::operator::delivering::api_server;
 use crate::planned;
 use crate::probes::Probes;
 use crate::secrets::ClusterSecrets;
@@ -113,7 +113,7 @@ impl Nameserver {
         instance.steer_zones(&views, &mut zones);
         let keys = HeardKeys::open(&instance, state.as_deref().map(StateDir::path));
         instance.sign_zones(&views, &mut zones);
-        let guard = Arc::new(arguments.targets.guard(api_server(connection).await)?);
+        let guard = Arc::new(arguments.targets.guard(api_server::learn(connection))?);
         let probes = Probes::start(instance.health.clone(), guard, instance.sightings.clone());
         let mut nameserver = Nameserver {
             transfers: start_transfers(arguments, &instance, connection)?,
@@ -338,7 +338,7 @@ fn start_transfers(
         instance: instance.clone(),
         secret_changes: secrets.changes(),
         secrets,
-        guard: Arc::new(arguments.targets.guard(Vec::new())?),
+        guard: Arc::new(arguments.targets.guard(Forbidden::default())?),
         before: BTreeMap::new(),
     }))
 }

@@ -31,6 +31,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
+use backends::transport::guard::Forbidden;
 use governor::Quota;
 use planner::{Planner, Setting};
 use prometheus_client::registry::Registry;
@@ -40,7 +41,7 @@ use tokio::task::JoinHandle;
 
 use crate::cli::{BindAddress, OperatorArguments};
 use crate::cluster::requests::Requests;
-use crate::cluster::{Board, Connection, News, Subject, watch as watches};
+use crate::cluster::{Board, Connection, News, Subject, api_server, watch as watches};
 use crate::deliveries::Deliveries;
 use crate::directing::Directing;
 use crate::http::{self, Serving};
@@ -69,7 +70,8 @@ pub async fn run(arguments: &OperatorArguments, stop: impl Future<Output = ()>) 
     tokio::spawn(definitions::watch(connection.client.clone(), outdated.clone()));
     let secrets = ClusterSecrets::new(connection.clone());
     tokio::spawn(secrets.clone().follow());
-    let operator = Operator { arguments, connection, leadership, identity, outdated, secrets };
+    let forbidden = api_server::learn(&connection);
+    let operator = Operator { arguments, connection, leadership, identity, outdated, secrets, forbidden };
     let ended = operator.work(stop, stopped).await;
     // The lease is let go last, when nothing is under way any more.
     let _ = stopping.send(true);
@@ -127,6 +129,8 @@ struct Operator<'a> {
     identity: String,
     outdated: Outdated,
     secrets: Arc<ClusterSecrets>,
+    /// Where the API server is.
+    forbidden: Forbidden,
 }
 
 /// What the pages show.
@@ -162,7 +166,7 @@ impl Operator<'_> {
         let vaults = SecretVaults::new(client, self.connection.namespace.clone()).within(timeout);
         signing::hear(&instance, &vaults).await;
         tokio::spawn(signing::run(instance.clone(), vaults, self.leadership.clone(), timeout));
-        let probes = self.probes(&instance).await?;
+        let probes = self.probes(&instance)?;
         health.lead(self.leadership.clone());
         if let Some(webhook) = &webhook {
             health.admit(webhook.problems());
@@ -178,7 +182,7 @@ impl Operator<'_> {
                 () = &mut stop => break,
                 deliveries = self.deliveries(instance.deliveries.clone()) => deliveries?,
             };
-            let directing = self.directing(&instance).await?;
+            let directing = self.directing(&instance)?;
             let parts = self.parts(&shown, board, news, inquiries, (deliveries, directing, probes.clone()));
             let mut engine = Engine::new(parts);
             let ended = engine.run(&mut stop).await;

@@ -193,7 +193,7 @@ fn trusting_client(authority: Option<&Path>, timeout: Duration) -> Result<HttpCl
 
 fn anywhere() -> Arc<Guard> {
     let networks = ["0.0.0.0/0", "::/0"].iter().filter_map(|network| network.parse().ok());
-    Arc::new(Guard { allowed: networks.collect(), forbidden: Vec::new() })
+    Arc::new(Guard::allowing(networks))
 }
 
 fn tls(arguments: &AuthenticationArguments) -> Option<TlsFiles> {

@@ -1,6 +1,8 @@
 //! How the regions of a Placement are, by the probes of their targets.
 
+use api::placement::{RegionHealth, RegionStatus};
 use dns::ProbeId;
+use jiff::Timestamp;
 
 use crate::facts::ObjectKey;
 use crate::front::placement::{PlacementOutcome, Region};
@@ -8,7 +10,7 @@ use crate::input::{ClusterId, ObjectRef};
 use crate::output::Outcome;
 use crate::planner::Planner;
 use crate::probe::TargetState;
-use crate::snapshot::Id;
+use crate::snapshot::{Entry, Id};
 
 /// How a region is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +27,29 @@ pub struct RegionState {
     pub is_answering: bool,
     /// Who watches its targets.
     pub probes: Vec<ProbeId>,
+}
+
+impl RegionState {
+    /// `goes_on` says that nothing is known yet that could have moved clients.
+    fn told_after(&self, before: Option<&RegionStatus>, goes_on: bool) -> RegionState {
+        let Some(before) = before.filter(|_| !self.probes.is_empty()) else { return self.clone() };
+        let since = before.since.as_ref().and_then(|time| time.parse::<Timestamp>().ok());
+        let since = since.map(Timestamp::as_second);
+        let known = match before.health {
+            RegionHealth::Up => TargetState::Up,
+            RegionHealth::Down => TargetState::Down,
+            RegionHealth::Unknown => TargetState::Unknown,
+        };
+        let mut told = self.clone();
+        told.is_answering = if goes_on { before.answering } else { self.is_answering };
+        if self.state == TargetState::Unknown {
+            (told.state, told.since) = (known, since);
+            told.message = before.message.clone().unwrap_or_default();
+        } else if self.state == known {
+            told.since = self.since.into_iter().chain(since).min();
+        }
+        told
+    }
 }
 
 impl Planner {
@@ -60,6 +85,24 @@ impl Planner {
             probes: region.probes().collect(),
         };
         outcome.regions.iter().map(state).collect()
+    }
+
+    /// How the regions are told in the status. Until their probes were heard of they are as an earlier process
+    /// told them, and what is the same since then is so since then: a restart alone is no news.
+    pub(crate) fn told_regions(&self, id: Id, entry: &Entry, outcome: &PlacementOutcome) -> Vec<RegionState> {
+        let states = self.region_states(id, outcome);
+        let published = self.snapshot.published_placement(&entry.key).map(|published| &published.status);
+        let Some(before) = published.filter(|status| status.observed_generation == entry.generation()) else {
+            return states;
+        };
+        let nobody_was_heard = states.iter().all(|state| state.state == TargetState::Unknown);
+        let goes_on = nobody_was_heard && before.active.as_deref() == outcome.active.as_deref();
+        let told = |state: &RegionState| {
+            let addresses = outcome.region(&state.name).map(Region::texts).unwrap_or_default();
+            let same = |region: &&RegionStatus| region.name == *state.name && region.addresses == addresses;
+            state.told_after(before.regions.iter().find(same), goes_on)
+        };
+        states.iter().map(told).collect()
     }
 
     fn target_states(&self, region: &Region) -> Vec<TargetState> {

@@ -132,7 +132,7 @@ fn the_first_server_without_a_set_is_named_and_large_answers_are_seen_whole() ->
     let powerdns = powerdns()?;
     let parent = parent(powerdns.dns().ip())?;
     let texts = put_texts(&powerdns, &Name::parse("texts.example.com")?)?;
-    let guard = Arc::new(Guard { allowed: vec!["127.0.0.0/8".parse()?], forbidden: Vec::new() });
+    let guard = Arc::new(Guard::allowing(["127.0.0.0/8".parse()?]));
     let resolver = Resolver::parse(&parent.dns().to_string()).context("no resolver")?;
     let lookup = Lookup { resolver: resolver.clone(), guard };
     let provider = powerdns.provider()?;

@@ -92,8 +92,9 @@ impl Looks {
         Ok(Looks([look()?, look()?]))
     }
 
-    /// Two regions that surely held the lease at one moment: the first before and after the second, with
-    /// one and the same generation.
+    /// Two regions that surely held the lease at one moment: one of them before and after the other, with
+    /// one and the same generation. Regions are looked at in order, so that the second look at the first of
+    /// two lies between the two at the second.
     fn two_holders(&self) -> Option<(usize, usize)> {
         let Looks([first, second]) = self;
         let held = |lease: &Value| lease["held"] == true;
@@ -101,7 +102,9 @@ impl Looks {
             held(&first[one]) && held(&second[one]) && first[one]["generation"] == second[one]["generation"]
         };
         let pairs = (0..first.len()).flat_map(|one| (one + 1..first.len()).map(move |other| (one, other)));
-        pairs.into_iter().find(|(one, other)| all_along(*one) && held(&first[*other]))
+        pairs.into_iter().find(|(one, other)| {
+            all_along(*one) && held(&first[*other]) || all_along(*other) && held(&second[*one])
+        })
     }
 }
 
@@ -126,6 +129,41 @@ fn in_every_cut_at_most_one_region_holds_the_lease_and_all_answer() -> Result<()
         network.set(*link, true).with_context(|| format!("link {number}"))?;
     }
     agree(&network, &regions).context("after all cuts were mended")
+}
+
+#[test]
+fn a_cut_in_one_way_only_makes_no_second_holder_either() -> Result<()> {
+    let network = Network::mesh(REGIONS.len() + 1)?;
+    let _etcd = Etcd::on(&network, WITNESS)?;
+    let regions: Vec<Region> =
+        (0..REGIONS.len()).map(|host| Region::start(&network, host)).collect::<Result<_>>()?;
+    agree(&network, &regions).context("at the start")?;
+    for cut in one_way_cuts(&network) {
+        cut.iter().try_for_each(|way| network.set_way(*way, false))?;
+        endure(&network, &regions).with_context(|| told(&cut, usize::MAX, &regions))?;
+        cut.iter().try_for_each(|way| network.set_way(*way, true))?;
+    }
+    agree(&network, &regions).context("after all cuts were mended")
+}
+
+/// Every single way, and every host that nobody hears or that hears nobody.
+fn one_way_cuts(network: &Network) -> Vec<Vec<(usize, usize)>> {
+    let ways = network.ways();
+    let hosts = 0..=WITNESS;
+    let unheard = hosts.clone().map(|host| ways.iter().filter(|way| way.0 == host).copied().collect());
+    let deaf = hosts.map(|host| ways.iter().filter(|way| way.1 == host).copied().collect());
+    ways.iter().map(|way| vec![*way]).chain(unheard).chain(deaf).collect()
+}
+
+#[test]
+fn two_regions_that_held_the_lease_at_one_moment_are_noticed_in_either_order() {
+    let lease = |held: bool, generation: u64| serde_json::json!({ "held": held, "generation": generation });
+    let (yes, no) = (|| lease(true, 1), || lease(false, 1));
+    let two = |first: [Value; 2], second: [Value; 2]| Looks([first.to_vec(), second.to_vec()]).two_holders();
+    assert_eq!(two([yes(), yes()], [yes(), no()]), Some((0, 1)), "the first all along");
+    assert_eq!(two([no(), yes()], [yes(), yes()]), Some((0, 1)), "the second all along");
+    assert_eq!(two([yes(), no()], [no(), yes()]), None, "one after the other");
+    assert_eq!(two([no(), yes()], [yes(), lease(true, 2)]), None, "it was another's in between");
 }
 
 fn told(links: &[(usize, usize)], cuts: usize, regions: &[Region]) -> String {

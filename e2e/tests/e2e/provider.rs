@@ -39,7 +39,7 @@ struct Client {
 
 impl Client {
     fn new(url: &str, keys: Option<Keys>, token: Option<&str>, trust: &Trust) -> Result<Client> {
-        let guard = Guard { allowed: vec!["127.0.0.0/8".parse()?], forbidden: Vec::new() };
+        let guard = Guard::allowing(["127.0.0.0/8".parse()?]);
         let http = HttpClient::new(Arc::new(guard), Duration::from_secs(10), trust)?;
         let token = token.map(SecretText::from);
         let settings = Settings { server: url.to_owned(), keys, token, owner: "test".to_owned() };

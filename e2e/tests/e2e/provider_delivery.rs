@@ -58,7 +58,7 @@ fn node(number: usize, address: Option<&str>) -> Node {
 }
 
 fn webhook(server: &ProviderServer) -> Result<Webhook> {
-    let guard = Guard { allowed: vec!["127.0.0.0/8".parse()?], forbidden: Vec::new() };
+    let guard = Guard::allowing(["127.0.0.0/8".parse()?]);
     let http = HttpClient::new(Arc::new(guard), Duration::from_secs(5), &Trust::default())?;
     let keys = Keys { algorithm: HmacAlgorithm::Sha256, first: b"secret".to_vec(), others: Vec::new() };
     Ok(Webhook::new(

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use e2e::{
-    Cluster, DocumentServer, Etcd, Folder, Options, Process, Start, Up, call, dig, fingerpost, run, wait_for,
-    wait_for_within,
+    BACKEND_PORT, Backend, Cluster, DocumentServer, Etcd, Folder, Options, Process, Start, Up, call, dig,
+    fingerpost, own_address, run, wait_for, wait_for_within,
 };
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use crate::world::World;
 /// The lease runs out only after a stall that even a busy machine does not have.
 const TIMES: &str = "lease: 12s\n    renew: 1s";
 /// Two leases, and then some.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A region: its folder and its `up`.
 pub(crate) struct Region {
@@ -24,7 +24,7 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    fn start(name: &str, witness: &str) -> Result<Region> {
+    pub(crate) fn start(name: &str, witness: &str) -> Result<Region> {
         Region::start_beside(name, witness, "")
     }
 
@@ -45,7 +45,7 @@ impl Region {
         Ok(dig(self.up.dns(0), "app.example.org A")?.data("A"))
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}:8053", self.up.address())
     }
 
@@ -59,7 +59,7 @@ impl Region {
         .with_context(|| format!("{last:#}"))
     }
 
-    fn wait_for_answer(&self, address: &str) -> Result<()> {
+    pub(crate) fn wait_for_answer(&self, address: &str) -> Result<()> {
         wait_for_within(PATIENCE, address, || Ok((self.answer()? == [address]).then_some(())))
     }
 }
@@ -85,7 +85,7 @@ spec:
     )
 }
 
-fn two(witness: &str) -> Result<(Region, Region)> {
+pub(crate) fn two(witness: &str) -> Result<(Region, Region)> {
     let weu = Region::start("weu", witness)?;
     weu.wait("weu to hold the lease", |lease| lease["held"] == true)?;
     let neu = Region::start("neu", witness)?;
@@ -93,7 +93,7 @@ fn two(witness: &str) -> Result<(Region, Region)> {
     Ok((weu, neu))
 }
 
-fn etcd_witness(members: &[Etcd]) -> String {
+pub(crate) fn etcd_witness(members: &[Etcd]) -> String {
     let urls: Vec<String> = members.iter().map(Etcd::url).collect();
     format!("etcd: {{endpoints: ['{}']}}", urls.join("', '"))
 }
@@ -238,47 +238,6 @@ fn a_url_that_ignores_if_match_is_no_witness() -> Result<()> {
 }
 
 #[test]
-fn a_switchover_moves_the_lease_and_then_dns() -> Result<()> {
-    let etcd = [Etcd::alone()?];
-    let (weu, neu) = two(&etcd_witness(&etcd))?;
-    let dry = run(&["switchover", "apps/web", "--to", "neu", "--url", &weu.url(), "--dry-run"])?;
-    let text = String::from_utf8_lossy(&dry.stdout).into_owned();
-    assert!(dry.status.success() && text.contains("would 2. hand the lease over from weu to neu"), "{text}");
-    assert_eq!(weu.lease()?["active"], "weu", "a dry run changes nothing");
-    // Ordered at the holder, then back at the one that is to have it.
-    for (region, to, address) in [(&weu, "neu", "192.0.2.2"), (&weu, "weu", "192.0.2.1")] {
-        let moved = run(&["switchover", "apps/web", "--to", to, "--url", &region.url()])?;
-        let text = String::from_utf8_lossy(&moved.stdout).into_owned();
-        assert!(moved.status.success(), "{text}{}", String::from_utf8_lossy(&moved.stderr));
-        assert!(text.contains(&format!("{to} holds the lease")), "{text}");
-        weu.wait_for_answer(address)?;
-        neu.wait_for_answer(address)?;
-    }
-    let message = weu.lease()?["history"][0]["message"].as_str().unwrap_or_default().to_owned();
-    assert!(message.starts_with("the lease was handed to weu"), "{message}");
-    let wrong = run(&["switchover", "apps/web", "--to", "nowhere", "--url", &weu.url()])?;
-    assert_eq!(wrong.status.code(), Some(1));
-    Ok(())
-}
-
-#[test]
-fn a_switchover_to_a_region_that_does_not_answer_is_rolled_back() -> Result<()> {
-    let etcd = [Etcd::alone()?];
-    let (weu, mut neu) = two(&etcd_witness(&etcd))?;
-    neu.up.suspend()?;
-    let failed = run(&["switchover", "apps/web", "--to", "neu", "--url", &weu.url()])?;
-    let text = String::from_utf8_lossy(&failed.stdout).into_owned();
-    assert_eq!(failed.status.code(), Some(3), "{text}{}", String::from_utf8_lossy(&failed.stderr));
-    assert!(text.contains("clients are sent to weu"), "{text}");
-    weu.wait("weu to hold the lease again", |lease| lease["held"] == true)?;
-    assert_eq!(weu.answer()?, ["192.0.2.1"]);
-    neu.up.resume()?;
-    neu.wait("neu to see the holder", |lease| lease["holder"] == "weu")?;
-    assert_eq!(neu.answer()?, ["192.0.2.1"]);
-    Ok(())
-}
-
-#[test]
 fn a_drained_region_gives_the_lease_up() -> Result<()> {
     let etcd = [Etcd::alone()?];
     let (weu, neu) = two(&etcd_witness(&etcd))?;
@@ -369,26 +328,99 @@ fn a_command_is_gated_by_the_region_s_own_lease() -> Result<()> {
 }
 
 #[test]
-fn an_operator_follows_an_annotation_and_takes_it_away() -> Result<()> {
+fn an_operator_follows_an_annotation_and_takes_it_away_and_dns_follows_the_status() -> Result<()> {
     const PATH: &str = "/apis/fingerpost.dev/v1alpha1/namespaces/apps/placements/web";
+    const CLASS: &str = "{apiVersion: dns.homelab.mortenolsen.pro/v1alpha1, kind: DNSClass, \
+        metadata: {name: edge}, spec: {embedded: {}}}";
     let (world, etcd) = (World::alone()?, [Etcd::alone()?]);
     let witness = etcd_witness(&etcd);
+    world.apply(CLASS)?;
     world.apply(&placement("weu", &witness))?;
     let operator = world.operator(&["--allow-target=127.0.0.0/8"])?;
     world.expect_field(PATH, "/status/lease/holder", &json!("weu")).with_context(|| operator.output())?;
     let lease: Value = serde_json::from_str(&operator.get("/api/v1/leases/apps/web")?)?;
     assert_eq!((&lease["held"], &lease["generation"]), (&json!(true), &json!(1)), "{lease:#}");
+    // It has no part in the lease, and cannot reach the witness.
+    let server = world.dns("follower", &[])?;
+    let serves = |address: &str| {
+        let answer = || Ok((dig(server.dns(), "app.example.org A")?.data("A") == [address]).then_some(()));
+        wait_for_within(PATIENCE, address, answer).with_context(|| server.output())
+    };
+    serves("192.0.2.1")?;
     let neu = Region::start("neu", &witness)?;
     neu.wait("neu to see the holder", |lease| lease["active"] == "weu")?;
     let kubeconfig = world.cluster().kubeconfig("admin")?.display().to_string();
     let moved = run(&["switchover", "apps/web", "--to", "neu", "--kube", "--kubeconfig", &kubeconfig])?;
     let text = String::from_utf8_lossy(&moved.stdout).into_owned();
     assert!(moved.status.success(), "{text}{}", String::from_utf8_lossy(&moved.stderr));
+    assert!(text.contains("DNS answers with neu"), "{text}");
     neu.wait_for_answer("192.0.2.2")?;
+    serves("192.0.2.2")?;
     world.expect_field(PATH, "/status/active", &json!("neu"))?;
     world.expect("the annotation to go", |api| {
         let object = api.get(PATH).ok().flatten().unwrap_or_default();
         let annotation = &object["metadata"]["annotations"]["fingerpost.dev/switchover-to"];
         if annotation.is_null() { Ok(()) } else { Err(object.to_string()) }
-    })
+    })?;
+    let status = world.api().get(PATH)?.context("the Placement is gone")?["status"].clone();
+    let latest = status.pointer("/history/0").cloned().unwrap_or_default();
+    assert_eq!((&latest["from"], &latest["to"]), (&json!("weu"), &json!("neu")), "{status:#}");
+    assert_eq!(latest["message"], "the lease was handed to neu (generation 2)");
+    assert!(latest["time"].as_str().is_some_and(|time| time.ends_with('Z')), "{latest}");
+    Ok(())
+}
+
+#[test]
+fn a_cluster_speaks_for_the_region_of_its_identity() -> Result<()> {
+    const IDENTITY: &str = "{apiVersion: cluster.router.io/v1alpha1, kind: ClusterIdentity, \
+        metadata: {name: cluster-identity}, \
+        spec: {region: neu, cluster: aks02, domain: example.net, environmentLetter: p}}";
+    let etcd = [Etcd::alone()?];
+    let folder = Folder::new()?;
+    folder.write("identity.yaml", IDENTITY)?;
+    let unnamed = placement("neu", &etcd_witness(&etcd)).replace("    region: neu\n", "");
+    ensure!(!unnamed.contains("region: neu"), "{unnamed}");
+    folder.write("web.yaml", &unnamed)?;
+    let up = Up::start(Options::folder(folder.path()))?;
+    let region = Region { folder, up };
+    region.wait("neu to hold the lease", |lease| lease["held"] == true && lease["holder"] == "neu")?;
+    region.wait_for_answer("192.0.2.2")?;
+    // The identity moves, and with it whom the cluster speaks for: it holds nothing in the old name.
+    region.folder.replace("identity.yaml", "region: neu", "region: weu")?;
+    region.wait("the cluster to speak for weu", |lease| lease["region"] == "weu")?;
+    region.wait("weu to hold the lease", |lease| lease["held"] == true && lease["holder"] == "weu")?;
+    region.wait_for_answer("192.0.2.1")
+}
+
+#[test]
+fn with_automatic_failback_the_lease_goes_back_to_the_preferred_region() -> Result<()> {
+    let etcd = [Etcd::alone()?];
+    let addresses = [own_address(), own_address()];
+    let (first, _second) = (Backend::silent(addresses[0])?, Backend::silent(addresses[1])?);
+    let check = format!(
+        "  failback: Automatic\n  healthCheck: {{protocol: TCP, port: {BACKEND_PORT}, interval: 500ms, \
+         timeout: 400ms, failures: 2, successes: 1}}\n"
+    );
+    let start = |name: &str| -> Result<Region> {
+        let folder = Folder::new()?;
+        let manifest = placement(name, &etcd_witness(&etcd)) + &check;
+        let manifest = manifest.replace("192.0.2.1", &addresses[0].to_string());
+        folder.write("web.yaml", &manifest.replace("192.0.2.2", &addresses[1].to_string()))?;
+        let up = Up::start(Options::folder(folder.path()))?;
+        Ok(Region { folder, up })
+    };
+    let [weu_s, neu_s] = addresses.map(|address| address.to_string());
+    let weu = start("weu")?;
+    weu.wait("weu to hold the lease", |lease| lease["held"] == true)?;
+    let neu = start("neu")?;
+    neu.wait_for_answer(&weu_s)?;
+    first.kill();
+    neu.wait("neu to take the lease", |lease| lease["held"] == true)?;
+    [&weu, &neu].iter().try_for_each(|region| region.wait_for_answer(&neu_s))?;
+    let _first = Backend::silent(addresses[0])?;
+    weu.wait("the lease to go back", |lease| lease["held"] == true)?;
+    [&weu, &neu].iter().try_for_each(|region| region.wait_for_answer(&weu_s))?;
+    let lease = weu.lease()?;
+    assert_eq!(lease["generation"], 3, "one for each holder: {lease:#}");
+    Ok(())
 }

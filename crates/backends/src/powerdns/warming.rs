@@ -52,7 +52,7 @@ impl Powerdns {
 async fn servers(guard: &Arc<Guard>, host: &str, places: &[SocketAddr]) -> Vec<SocketAddr> {
     let (open, named): (Vec<SocketAddr>, _) = places.iter().partition(|place| place.ip().is_unspecified());
     let mut servers: Vec<SocketAddr> = named;
-    servers.retain(|server| guard.permits(server.ip()));
+    servers.retain(|server| guard.permits(*server));
     if let Some(open) = open.first() {
         servers.extend(guard.clone().resolve(host, open.port()).await.unwrap_or_default());
     }

@@ -11,9 +11,12 @@ use crate::cluster::ClusterArguments;
 pub(super) const SWITCHOVER_ABOUT: &str = "\
 Moves a Placement's clients to another region on purpose, in order: it looks whether the region is up, hands \
 the witness's lease over (where the Placement has a witness), waits until the region holds it, and waits \
-until DNS answers with the region. Each step is printed. DNS never moves before the lease.
+until what DNS answers with stands where clients ask: at the class's provider it is read back. Each step is \
+printed. DNS never moves before the lease.
 
-Where a step fails, the lease goes back to the region that had it, DNS has not moved, and the command says so.
+Where a step fails or takes too long, the way back is ordered: the lease goes back to the region that had it, \
+then DNS, and that is waited for and read back too. Where it cannot be seen that everything is back, the \
+command says what is not, and ends with another code.
 
 It talks to `fingerpost up` over HTTP on this machine, or to an operator through the annotation \
 `fingerpost.dev/switchover-to` of the Placement, which the operator takes away when it is done. What happened \
@@ -28,7 +31,8 @@ Examples:
 Exit codes:
   0  clients are sent to the region
   1  nothing was changed: the message says why
-  3  a step failed and everything is back where it was";
+  3  a step failed and everything is back where it was
+  4  a step failed and it is not known that everything is back: the message says what is not";
 
 /// The arguments of `switchover`.
 #[derive(Clone, Debug, Args)]
@@ -42,10 +46,11 @@ pub struct SwitchoverArguments {
     /// Only look, and say what would be done
     #[arg(long)]
     pub dry_run: bool,
-    /// Move although the region is not known to be up; clients may find nobody there
+    /// Move although the region is not known to be up, or a provider does not answer; clients may find
+    /// nobody there
     #[arg(long, conflicts_with = "kube")]
     pub force: bool,
-    /// How long all of it may take
+    /// How long the way there may take, and the way back if there has to be one
     #[arg(long, value_name = "DURATION", default_value = "3m", value_parser = parse_duration)]
     pub timeout: Duration,
     /// The running `up`

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use api::{DNSClassSpec, Kind, Spec};
 use backends::delivery::Trouble;
 use backends::marks::external_dns::Naming;
+use backends::transport::guard::Forbidden;
 use backends::{Batch, Entry, Provider, Reading, SetKey};
 use dns::{Name, RecordSet, Rtype, Soa};
 use planner::{ObjectRef, Planner};
@@ -106,7 +107,7 @@ async fn connect(
     origin: &Origin,
     class: &DNSClassSpec,
 ) -> Result<Arc<dyn Provider>> {
-    let mut guard = arguments.targets.guard(Vec::new())?;
+    let mut guard = arguments.targets.guard(Forbidden::default())?;
     // Whoever types the command sits at this machine.
     guard.allow_loopback();
     let connected =

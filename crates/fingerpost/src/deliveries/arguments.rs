@@ -1,13 +1,12 @@
 //! What can be said on the command line about deliveries.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use backends::delivery::Retry;
 use backends::lookup::Resolver;
-use backends::transport::guard::Guard;
+use backends::transport::guard::{Forbidden, Guard};
 use clap::Args;
 use server::Network;
 
@@ -33,8 +32,8 @@ impl TargetArguments {
     }
 
     /// What requests may go to; some addresses are forbidden unless they are allowed.
-    pub fn guard(&self, forbidden: Vec<IpAddr>) -> Result<Guard> {
-        Ok(Guard { allowed: self.networks()?, forbidden })
+    pub fn guard(&self, forbidden: Forbidden) -> Result<Guard> {
+        Ok(Guard { forbidden, ..Guard::allowing(self.networks()?) })
     }
 }
 

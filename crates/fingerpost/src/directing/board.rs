@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
+use super::delivery::Delivery;
 use super::director::{Refusal, RegionState, Rules};
 use super::{Key, name_of};
 use crate::witness::Pledge;
@@ -36,6 +37,8 @@ pub struct Entry {
     pub health: Vec<(Arc<str>, RegionState)>,
     /// The regions that the plan answers with.
     pub answering: Vec<String>,
+    /// Whether that stands where it is delivered.
+    pub delivery: Delivery,
     /// The region that it is being moved to.
     pub ordered: Option<Arc<str>>,
     /// What may be told of the lease, where this process keeps it.
@@ -155,6 +158,7 @@ impl Entry {
             "trouble": direction.witness_trouble,
             "active": direction.active,
             "answering": self.answering,
+            "delivery": self.delivery,
             "switchingTo": self.ordered,
             "regions": self.health.iter().map(|(region, state)| json!({ "name": region, "health": word(*state) })).collect::<Vec<_>>(),
             "history": direction.moves.iter().map(|one| json!({

@@ -137,9 +137,10 @@ impl Director {
         &self.direction
     }
 
-    /// The region that an order wants to move to.
+    /// The region that an order wants to move to; also while it is taken back and the witness may still
+    /// have it, since until then it may happen all the same.
     pub fn ordered(&self) -> Option<&Arc<str>> {
-        self.order.as_ref().filter(|order| !order.withdrawn).map(|order| &order.to)
+        self.order.as_ref().map(|order| &order.to)
     }
 
     /// Takes in how the regions are.
@@ -209,7 +210,7 @@ impl Director {
         let to = known.ok_or_else(|| Refusal::NoRegion(to.to_owned(), all()))?;
         let from = self.current();
         if from.as_ref() == Some(&to) {
-            return Err(Refusal::Already(to.to_string()));
+            return self.withdraw(&to, wall);
         }
         if !force && self.state(&to) != RegionState::Up {
             return Err(Refusal::NotUp(to.to_string()));
@@ -227,6 +228,16 @@ impl Director {
                 self.moved(from, Some(to), message, wall);
             }
         }
+        Ok(())
+    }
+
+    /// Who orders clients to stay takes back the order to move them.
+    fn withdraw(&mut self, stay: &Arc<str>, wall: i64) -> Result<(), Refusal> {
+        let pending = self.order.as_mut().filter(|order| !order.withdrawn);
+        let Some(order) = pending else { return Err(Refusal::Already(stay.to_string())) };
+        order.withdrawn = true;
+        let message = format!("the switchover to {} was taken back", order.to);
+        self.moved(Some(stay.clone()), Some(stay.clone()), message, wall);
         Ok(())
     }
 

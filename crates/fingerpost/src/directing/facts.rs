@@ -5,12 +5,13 @@ use std::sync::Arc;
 use api::placement::{Failback, PlacementMode, PlacementSpec, Witness};
 use api::{Kind, Spec};
 use jiff::Timestamp;
-use planner::{ClusterId, Direction, LeaseFact, Move, ObjectRef, Planner};
+use planner::{ClusterId, Direction, LeaseFact, Move, ObjectRef, Planner, TargetState};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::Key;
 use super::board::{Entry, Order};
+use super::delivery::Delivery;
 use super::director::{RegionState, Rules};
 
 /// The annotation that orders a switchover in a cluster.
@@ -25,6 +26,8 @@ pub(super) struct Facts {
     pub(super) health: Vec<(Arc<str>, RegionState)>,
     /// The regions that the plan answers with.
     pub(super) answering: Vec<String>,
+    /// Whether that stands where it is delivered.
+    pub(super) delivery: Delivery,
     /// The region that an annotation orders.
     pub(super) ordered: Option<String>,
 }
@@ -44,8 +47,9 @@ impl Facts {
             rules: rules(spec, ordered, own_region(planner, *cluster, spec)),
             hostname: spec.hostname.clone(),
             witness: spec.witness.clone(),
-            health: health(spec, &status),
+            health: health(spec, &planner.regions(*cluster, reference)),
             answering: texts(&status["answering"]),
+            delivery: Delivery::of(&status["conditions"]),
             ordered: object.meta.annotations.get(SWITCHOVER).cloned(),
         })
     }
@@ -60,6 +64,7 @@ impl Facts {
             direction,
             health: self.health.clone(),
             answering: self.answering.clone(),
+            delivery: self.delivery.clone(),
             ordered: None,
             pledge: None,
             orders,
@@ -91,16 +96,14 @@ fn own_region(planner: &Planner, cluster: ClusterId, spec: &PlacementSpec) -> Op
     }
 }
 
-/// How the regions are. Where nobody looks they count as up; one that is drained is not to be moved to.
-fn health(spec: &PlacementSpec, status: &Value) -> Vec<(Arc<str>, RegionState)> {
-    let said = |name: &str| {
-        let regions = status["regions"].as_array().into_iter().flatten();
-        regions.into_iter().find(|region| region["name"] == name).and_then(|region| region["health"].as_str())
-    };
+/// How the regions are by what probes said, not by what an earlier process told: nothing moves on hearsay.
+/// Where nobody looks they count as up; one that is drained is not to be moved to.
+fn health(spec: &PlacementSpec, regions: &[planner::RegionState]) -> Vec<(Arc<str>, RegionState)> {
+    let said = |name: &str| regions.iter().find(|region| *region.name == *name).map(|region| region.state);
     let state = |name: &str| match said(name) {
         _ if spec.health_check.is_none() => RegionState::Up,
-        Some("Up") => RegionState::Up,
-        Some("Down") => RegionState::Down,
+        Some(TargetState::Up) => RegionState::Up,
+        Some(TargetState::Down) => RegionState::Down,
         _ => RegionState::Unknown,
     };
     let of = |region: &api::placement::Region| {

@@ -214,10 +214,26 @@ fn a_switchover_hands_the_lease_over_and_is_given_up_in_time() {
     one.order("a", false, now, 3).unwrap();
     let late = now + LEASE * 3;
     see(&mut one, Document { successor: Some("a".into()), ..held("b", 2) }, late);
-    assert_eq!((one.ordered(), one.intent(late)), (None, Intent::Withdraw("a".into())));
+    let ordered = |one: &Director| one.ordered().map(|region| region.to_string());
+    assert_eq!(one.intent(late), Intent::Withdraw("a".into()));
+    assert_eq!(ordered(&one).as_deref(), Some("a"), "as long as the witness has it");
     see(&mut one, held("b", 2), late);
+    assert_eq!(ordered(&one), None);
     assert_eq!(latest(&one), "b -> b: the switchover to a was given up: it did not get the lease");
     assert_eq!(one.intent(late), Intent::Hold(RENEW));
+}
+
+#[test]
+fn who_orders_clients_to_stay_takes_back_the_order_to_move() {
+    let (mut one, now) = (director(false, Some("a")), Instant::now());
+    hear(&mut one, [Up, Up, Up], now);
+    see(&mut one, held("a", 1), now);
+    one.order("b", false, now, 3).unwrap();
+    one.order("a", true, now, 4).unwrap();
+    assert_eq!((one.intent(now), active(&one)), (HOLD, Some("a")));
+    assert_eq!(latest(&one), "a -> a: the switchover to b was taken back");
+    see(&mut one, held("a", 1), now);
+    assert_eq!(one.order("a", true, now, 5), Err(Refusal::Already("a".into())), "there is none any more");
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! Deliveries of the operator: what a class may reach, and who we are there.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,8 +41,8 @@ impl Fence for Leads {
 
 impl Operator<'_> {
     /// Probes that have nothing to do yet. They outlive a plan that failed, so that nothing is forgotten.
-    pub(super) async fn probes(&self, instance: &Instance) -> Result<Arc<Probes>> {
-        let guard = Arc::new(self.arguments.delivery.targets.guard(api_server(&self.connection).await)?);
+    pub(super) fn probes(&self, instance: &Instance) -> Result<Arc<Probes>> {
+        let guard = Arc::new(self.arguments.delivery.targets.guard(self.forbidden.clone())?);
         let probes = Probes::start(instance.health.clone(), guard, instance.sightings.clone());
         Ok(Arc::new(probes.context("cannot start probing")?))
     }
@@ -55,7 +54,8 @@ impl Operator<'_> {
             Some(owner) => Some(owner.clone()),
             None => owner(&self.connection).await,
         };
-        let guard = Arc::new(delivery.targets.guard(api_server(&self.connection).await)?);
+        self.forbidden.known().await;
+        let guard = Arc::new(delivery.targets.guard(self.forbidden.clone())?);
         let circumstances = Circumstances {
             owner,
             eyes: delivery.eyes(&guard),
@@ -90,16 +90,5 @@ pub(crate) async fn owner(connection: &Connection) -> Option<String> {
             // A cluster that has just been made has it in a moment.
             _ => tokio::time::sleep(AGAIN).await,
         }
-    }
-}
-
-/// The API server's addresses: nobody's object may point at it. A resolver that hangs is not waited for.
-pub(crate) async fn api_server(connection: &Connection) -> Vec<IpAddr> {
-    let url = &connection.config.cluster_url;
-    let host = url.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
-    let port = url.port_u16().unwrap_or(443);
-    match tokio::time::timeout(TIMEOUT, tokio::net::lookup_host((host, port))).await {
-        Ok(Ok(found)) => found.map(|address| address.ip().to_canonical()).collect(),
-        _ => Vec::new(),
     }
 }

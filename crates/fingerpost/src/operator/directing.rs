@@ -12,7 +12,6 @@ use planner::ObjectRef;
 use serde_json::json;
 
 use super::Operator;
-use super::delivering::api_server;
 use crate::directing::{Directing, Done, SWITCHOVER};
 use crate::instance::Instance;
 use crate::witness::Means;
@@ -24,8 +23,8 @@ const ATTEMPTS: usize = 10;
 
 impl Operator<'_> {
     /// Directs nothing yet.
-    pub(super) async fn directing(&self, instance: &Instance) -> Result<Directing> {
-        let guard = self.arguments.delivery.targets.guard(api_server(&self.connection).await)?;
+    pub(super) fn directing(&self, instance: &Instance) -> Result<Directing> {
+        let guard = self.arguments.delivery.targets.guard(self.forbidden.clone())?;
         let means = Means { secrets: self.secrets.clone(), guard: Arc::new(guard), tenants: true };
         let board = instance.directions.clone();
         let leadership = self.leadership.clone();

@@ -86,9 +86,18 @@ impl Asker {
     }
 
     async fn ask_target(&self, means: &Means) -> Outcome {
+        // What cannot be judged yet is not asked, and not blamed.
+        if !means.guard.forbidden.is_known() {
+            return Outcome::Skipped;
+        }
         match &self.target {
-            ProbeTarget::Address(address) if !means.guard.permits(*address) => forbidden(*address),
-            ProbeTarget::Address(address) => self.ask_at((*address, self.port).into(), means).await,
+            ProbeTarget::Address(address) => {
+                let address = SocketAddr::new(*address, self.port);
+                match means.guard.permits(address) {
+                    true => self.ask_at(address, means).await,
+                    false => forbidden(address.ip()),
+                }
+            }
             ProbeTarget::Host(name) => {
                 let host = name.to_string();
                 match self.resolve(host.trim_end_matches('.'), means).await {

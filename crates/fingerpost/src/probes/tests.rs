@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use backends::transport::guard::Guard;
+use backends::transport::guard::{Forbidden, Guard, Names};
 use dns::{Name, ProbeId};
 use planner::{Certificate, Change, ProbeQuestion, ProbeSpec, ProbeTarget, TargetState};
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
@@ -18,6 +18,7 @@ use server::steering::{Health, State};
 
 use super::asking::{Asker, Means};
 use super::encryption::Encryption;
+use super::trouble::{Outcome, Trouble};
 use super::*;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -301,4 +302,66 @@ async fn what_stays_in_the_plan_keeps_its_state_and_what_goes_is_forgotten() {
     world.probes.change(vec![(stays.id(), None)]);
     world.probes.change(vec![(stays.id(), Some(stays.clone()))]);
     assert_eq!(world.told(stays.id()).await, TargetState::Up, "it is judged anew");
+}
+
+/// PROMISES 24: every way to write such an address, as `testdata` lists them.
+const FORMS: &str = include_str!("../../../../testdata/targets/inward.txt");
+
+/// The targets that a Placement's regions can have of the forms: addresses and host names.
+fn inward_targets() -> Vec<ProbeTarget> {
+    let urls = FORMS.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split(' ').next());
+    let hosts = urls.filter_map(|url| Some(url.parse::<http::Uri>().ok()?.host()?.to_owned()));
+    let target = |host: String| match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+        Ok(address) => ProbeTarget::Address(address),
+        Err(_) => ProbeTarget::Host(Name::parse(&host).unwrap()),
+    };
+    hosts.map(target).collect()
+}
+
+fn means(guard: Guard) -> Means {
+    let roots: RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
+    Means { guard: Arc::new(guard), encryption: Encryption::trusting(roots).unwrap() }
+}
+
+fn asker(target: ProbeTarget, port: u16) -> Asker {
+    Asker::new(&ProbeSpec { target, port, ..connect(SocketAddr::from(([127, 0, 0, 1], port))) })
+}
+
+#[tokio::test]
+async fn no_tenant_s_object_makes_us_connect_to_loopback_link_local_metadata_or_the_api_server() {
+    let (means, targets) = (means(Guard::default()), inward_targets());
+    assert!(targets.len() >= 200, "{}", targets.len());
+    for target in targets {
+        let outcome = asker(target.clone(), 443).ask(&means).await;
+        let is_forbidden = matches!(outcome, Outcome::Failure(Trouble::Forbidden(_)));
+        assert!(is_forbidden, "{target:?}: {outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_target_whose_name_changes_its_mind_is_not_followed_inward() {
+    let (outer, inner) = (saying(""), saying(""));
+    let looks = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let names = Names::told_by(move |_, _| match looks.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+        0 => Ok(vec![outer]),
+        1 => Ok(vec![SocketAddr::from(([127, 0, 0, 9], inner.port()))]),
+        _ => Err(std::io::ErrorKind::TimedOut.into()),
+    });
+    let means = means(Guard { names, ..Guard::allowing(["127.0.0.1/32".parse().unwrap()]) });
+    let asker = asker(ProbeTarget::Host(Name::parse("rebinding.example").unwrap()), outer.port());
+    assert_eq!(asker.ask(&means).await, Outcome::Success);
+    let outcome = asker.ask(&means).await;
+    assert!(matches!(outcome, Outcome::Failure(Trouble::Forbidden(_))), "{outcome:?}");
+    assert_eq!(
+        asker.ask(&means).await,
+        Outcome::Success,
+        "what was judged once is asked while no name is told"
+    );
+}
+
+#[tokio::test]
+async fn a_target_is_not_blamed_while_nothing_can_be_judged() {
+    let guard = Guard { forbidden: Forbidden::awaited(), ..Guard::default() };
+    let asker = asker(ProbeTarget::Address("192.0.2.1".parse().unwrap()), 443);
+    assert_eq!(asker.ask(&means(guard)).await, Outcome::Skipped);
 }

@@ -114,8 +114,36 @@ fn in_words(message: String, written: impl FnOnce() -> String) -> (String, Strin
     }
 }
 
+/// What stands there. Inside brackets a value ends where the next one begins or they close.
 fn written_at(text: &str, line: u32, column: u32) -> String {
     let line = text.lines().nth(line as usize - 1).unwrap_or_default();
-    let rest: String = line.chars().skip(column as usize - 1).collect();
-    rest.split(" #").next().unwrap_or_default().trim().to_owned()
+    let at = line.char_indices().nth(column as usize - 1).map_or(line.len(), |(at, _)| at);
+    let (before, rest) = line.split_at(at);
+    let is_inside = before.matches(['{', '[']).count() > before.matches(['}', ']']).count();
+    let ends: &[char] = if is_inside && !rest.starts_with(['"', '\'']) { &[',', '}', ']'] } else { &[] };
+    let value = rest.split(ends).next().unwrap_or_default();
+    value.split(" #").next().unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("ttl: soon # later", 6, "soon")]
+    #[case("ttl: a, b}", 6, "a, b}")]
+    #[case("spec: {ttl: -1, name: a}", 13, "-1")]
+    #[case("- {weight: 70000}]", 12, "70000")]
+    #[case("- {weight: 70000", 12, "70000")]
+    #[case("{a: {}, ttl: x}", 14, "x")]
+    #[case("ttl: x", 60, "")]
+    fn a_value_is_shown_without_what_stands_behind_it(
+        #[case] line: &str,
+        #[case] column: u32,
+        #[case] value: &str,
+    ) {
+        assert_eq!(written_at(line, 1, column), value);
+    }
 }

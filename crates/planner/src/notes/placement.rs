@@ -1,7 +1,7 @@
 //! The words for Placements: whether they are answered, how their regions are, and how their class steers.
 
 use super::dnsclass::handed_over;
-use super::fate::{Fate, failed, foreign};
+use super::fate::{Fate, failed, foreign, status};
 use super::steering::steering;
 use crate::backing::Backing;
 use crate::front::placement::{Lack, PlacementOutcome, PlacementState, Region};
@@ -17,7 +17,7 @@ pub(crate) fn placement(planner: &Planner, id: Id, entry: &Entry, outcome: &Plac
         state => refused(outcome, state),
     };
     if outcome.state == PlacementState::Claimed {
-        notes.push(healthy(planner, id, outcome));
+        notes.push(healthy(planner, id, entry, outcome));
         let backing = |_: &str| outcome.class.as_ref().and_then(|(_, backing)| backing.clone());
         notes.extend(planner.lost(id).is_empty().then(|| steering(planner, id, &backing)));
     }
@@ -84,7 +84,7 @@ fn claimed(planner: &Planner, id: Id, entry: &Entry, outcome: &PlacementOutcome)
         None => vec![Note::ready("Answered", "answered by our own servers")],
         Some((_, Some(Backing::Embedded))) => vec![answered(planner, entry, class)],
         Some((_, Some(Backing::ExternalDNS(_)))) => handed_over(planner, id),
-        Some((_, Some(_))) => provided(planner, id, entry, class),
+        Some((_, Some(_))) => provided(planner, id, entry, outcome),
         Some((_, None)) => vec![no_class(class)],
     }
 }
@@ -100,7 +100,8 @@ fn answered(planner: &Planner, entry: &Entry, class: &str) -> Note {
 }
 
 /// How the worst of an object's record sets fares at its provider.
-fn provided(planner: &Planner, id: Id, entry: &Entry, class: &str) -> Vec<Note> {
+fn provided(planner: &Planner, id: Id, entry: &Entry, outcome: &PlacementOutcome) -> Vec<Note> {
+    let class = class_of(outcome);
     let claims = planner.evaluated(id).map(|one| &one.output.claims[..]).unwrap_or_default();
     let fates = claims.iter().map(|claim| (claim, planner.fate(claim)));
     let worst = fates.max_by_key(|(_, fate)| severity(fate));
@@ -112,6 +113,8 @@ fn provided(planner: &Planner, id: Id, entry: &Entry, class: &str) -> Vec<Note> 
         Fate::Pending => vec![pending(class)],
         Fate::Untold => {
             let published = planner.snapshot.published_placement(&entry.key);
+            // What was confirmed for one region says nothing of another.
+            let published = published.filter(|one| one.status.active.as_deref() == outcome.active.as_deref());
             let again = published.and_then(|published| published.ready.as_ref());
             let again = again.and_then(|ready| planner.published_note(entry, ready, "Ready"));
             vec![again.unwrap_or_else(|| pending(class))]
@@ -134,12 +137,12 @@ fn pending(class: &str) -> Note {
 }
 
 /// How the regions are.
-fn healthy(planner: &Planner, id: Id, outcome: &PlacementOutcome) -> Note {
+fn healthy(planner: &Planner, id: Id, entry: &Entry, outcome: &PlacementOutcome) -> Note {
     if outcome.probes.is_empty() {
         let message = "nothing is probed, so that a dead region is not noticed; add spec.healthCheck";
         return Note::unknown("Healthy", "NotProbed", message);
     }
-    let states = planner.region_states(id, outcome);
+    let states = planner.told_regions(id, entry, outcome);
     let is = |state: TargetState| move |one: &&RegionState| one.state == state && !one.probes.is_empty();
     let down: Vec<String> = states.iter().filter(is(TargetState::Down)).map(down_text).collect();
     let (ups, unknown) = (
@@ -230,7 +233,9 @@ fn is_record_tree(planner: &Planner, id: Id, outcome: &PlacementOutcome) -> bool
 
 /// What the witness says, and that nothing moves without it.
 fn witness(planner: &Planner, entry: &Entry, outcome: &PlacementOutcome) -> Option<Note> {
-    let direction = planner.snapshot.directions.get(&entry.key)?;
+    let Some(direction) = planner.snapshot.directions.get(&entry.key) else {
+        return witness_again(planner, entry);
+    };
     if let Some(trouble) = &direction.witness_trouble {
         let message = format!("{trouble}; everything stays as it is");
         return Some(Note::lacking("Witness", "Unreachable", message));
@@ -248,4 +253,16 @@ fn witness(planner: &Planner, entry: &Entry, outcome: &PlacementOutcome) -> Opti
         ),
         None => Note::unknown("Witness", "Free", "nobody holds the lease; everything stays as it is"),
     })
+}
+
+/// The reasons of the condition `Witness`.
+const WITNESS: [&str; 4] = ["Held", "Free", "Unreachable", "UnknownHolder"];
+
+/// Until somebody directs it, what was last told of the witness.
+fn witness_again(planner: &Planner, entry: &Entry) -> Option<Note> {
+    let told = &planner.snapshot.published_placement(&entry.key)?.status;
+    let current = Some(told).filter(|told| told.observed_generation == entry.generation())?;
+    let said = current.conditions.iter().find(|condition| condition.r#type == "Witness")?;
+    let reason = WITNESS.iter().find(|reason| **reason == said.reason)?;
+    Some(Note::again("Witness", status(said.status), reason, &said.message))
 }

@@ -18,7 +18,7 @@ impl Planner {
         outcome: &PlacementOutcome,
     ) -> Map<String, Value> {
         let mut fields = Map::new();
-        let states = self.region_states(id, outcome);
+        let states = self.told_regions(id, entry, outcome);
         let answering: Vec<&str> =
             states.iter().filter(|state| state.is_answering).map(|state| &*state.name).collect();
         if !answering.is_empty() {

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use api::{Kind, Lookup, Object, Problem};
 use planner::{Change, ChildKind, ChildRef, ClusterId, FileNote, ObjectRef, Planner, SavedSerial, Setting};
 use serde_json::Value;
+use serde_path_to_error::Track;
+use serde_saphyr::{MessageFormatter, UserMessageFormatter};
 
 use crate::{provider, steering};
 
@@ -269,16 +271,42 @@ fn object(cluster: ClusterId, document: &str) -> Option<Change> {
         Lookup::Foreign => return None,
         Lookup::UnknownInOurGroup { .. } => panic!("no such kind:\n{document}"),
     };
-    let decoded: Result<Object, _> =
-        serde_saphyr::with_deserializer_from_str(document, |yaml| api::decode(kind, yaml));
-    Some(match decoded {
+    Some(match decode(kind, document) {
         Ok(object) => Change::Put(cluster, Arc::new(object)),
-        Err(_) => {
+        Err(problem) => {
             let [namespace, name] = ["namespace", "name"].map(|key| text(&head["metadata"][key]).into());
-            let problem = Problem::new("spec", "", "cannot be decoded");
             Change::Broken(cluster, ObjectRef { kind, namespace, name }, vec![problem])
         }
     })
+}
+
+/// Decodes as a folder does, so that a record shows the words that users get; line and column aside.
+fn decode(kind: Kind, document: &str) -> Result<Object, Problem> {
+    let mut track = Track::new();
+    let decoded = serde_saphyr::with_deserializer_from_str(document, |yaml| {
+        api::decode(kind, serde_path_to_error::Deserializer::new(yaml, &mut track))
+    });
+    decoded.map_err(|error| {
+        let path = track.path().to_string();
+        let field = if matches!(path.as_str(), "." | "?") { "" } else { path.trim_end_matches(".?") };
+        let message = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
+        match message.strip_prefix("invalid ") {
+            Some(wanted) if !wanted.contains(' ') => {
+                Problem::new(field, written_at(document, &error), format!("is not a valid {wanted}"))
+            }
+            _ => Problem::new(field, "", message),
+        }
+    })
+}
+
+/// The value as it stands where the error is; inside brackets it ends where the next one begins or they close.
+fn written_at(document: &str, error: &serde_saphyr::Error) -> String {
+    let Some(at) = error.location() else { return String::new() };
+    let line = document.lines().nth(at.line() as usize - 1).unwrap_or_default();
+    let (before, rest) = line.split_at(at.column() as usize - 1);
+    let is_inside = before.matches(['{', '[']).count() > before.matches(['}', ']']).count();
+    let ends: &[char] = if is_inside { &[',', '}', ']'] } else { &[] };
+    rest.split(ends).next().unwrap_or_default().trim().to_owned()
 }
 
 /// Changes by what they are about, each with its history; what becomes of children aside.

@@ -90,7 +90,7 @@ fn keys() -> Keys {
 }
 
 fn client(url: &str) -> Webhook {
-    let guard = Guard { allowed: vec!["127.0.0.0/8".parse().unwrap()], forbidden: Vec::new() };
+    let guard = Guard::allowing(["127.0.0.0/8".parse().unwrap()]);
     let http = HttpClient::new(Arc::new(guard), Duration::from_secs(10), &Trust::default()).unwrap();
     let token = Some(SecretText::from("token-text"));
     let settings = Settings { server: url.to_owned(), keys: Some(keys()), token, owner: "blue".to_owned() };
@@ -254,7 +254,7 @@ async fn a_batch_in_turn_ends_with_the_time_of_one_request() {
     })
     .await;
     let mut client = client(&server.url);
-    let guard = Guard { allowed: vec!["127.0.0.0/8".parse().unwrap()], forbidden: Vec::new() };
+    let guard = Guard::allowing(["127.0.0.0/8".parse().unwrap()]);
     client.client = HttpClient::new(Arc::new(guard), Duration::from_millis(500), &Trust::default()).unwrap();
     let changes: Vec<SetChange> =
         (0..20).map(|number| upsert(entry(&format!("n{number}.example.com"), &["192.0.2.1"]))).collect();

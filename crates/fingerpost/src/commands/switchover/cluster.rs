@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use super::Place;
+use super::state::State;
 use crate::cli::SwitchoverArguments;
 use crate::cluster::Connection;
-use crate::directing::SWITCHOVER;
+use crate::directing::{Delivery, DeliveryState, SWITCHOVER};
 
 /// How long one call may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -42,7 +43,7 @@ impl Cluster {
 }
 
 impl Place for Cluster {
-    fn look(&mut self) -> Result<Value> {
+    fn look(&mut self) -> Result<State> {
         let placement = self.call(self.api.get(&self.name))?;
         let mut status = serde_json::to_value(&placement.status)?;
         if placement.spec.health_check.is_none() {
@@ -51,16 +52,18 @@ impl Place for Cluster {
             regions.for_each(|region| region["health"] = json!("Up"));
         }
         let ordered = placement.metadata.annotations.as_ref().and_then(|all| all.get(SWITCHOVER)).cloned();
-        Ok(json!({
+        Ok(State(json!({
             "witness": placement.spec.witness.is_some(),
             "holder": status["lease"]["holder"],
             "generation": status["lease"]["generation"],
             "active": status["active"],
             "answering": status["answering"],
+            "delivery": delivery(&placement, &status),
+            "trouble": trouble(&status),
             "switchingTo": ordered,
             "regions": status["regions"],
             "history": status["history"],
-        }))
+        })))
     }
 
     fn order(&mut self, to: &str, _: bool) -> Result<()> {
@@ -68,4 +71,23 @@ impl Place for Cluster {
         let parameters = PatchParams::default();
         self.call(self.api.patch_metadata(&self.name, &parameters, &patch)).map(drop)
     }
+}
+
+/// Whether what the status answers stands, where it is about the version in force.
+fn delivery(placement: &Placement, status: &Value) -> Delivery {
+    let delivery = Delivery::of(&status["conditions"]);
+    match status["observedGeneration"] == json!(placement.metadata.generation) {
+        true => delivery,
+        false => {
+            let message = "the operator has not looked at the newest version yet".to_owned();
+            Delivery { state: DeliveryState::Awaited, message }
+        }
+    }
+}
+
+/// Why the witness cannot be asked, where it cannot.
+fn trouble(status: &Value) -> Option<&str> {
+    let mut conditions = status["conditions"].as_array()?.iter();
+    let witness = conditions.find(|condition| condition["type"] == "Witness")?;
+    witness["message"].as_str().filter(|_| witness["reason"] == "Unreachable")
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use api::Kind;
 use backends::delivery::Fence;
+use backends::transport::guard::Forbidden;
 use planner::Delta;
 use tokio::sync::watch;
 
@@ -39,7 +40,7 @@ pub(super) fn circumstances(
     counts: Counts,
 ) -> Result<Circumstances> {
     let delivery = &arguments.delivery;
-    let mut guard = delivery.targets.guard(Vec::new())?;
+    let mut guard = delivery.targets.guard(Forbidden::default())?;
     // Who listens on loopback only is alone on this machine, and means this machine.
     if arguments.dns.ip().is_loopback() {
         guard.allow_loopback();

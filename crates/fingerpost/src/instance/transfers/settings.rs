@@ -76,7 +76,7 @@ fn tell(class: &str, problem: &str) {
 fn settings(class: &str, from: &Transfer, keys: Vec<TsigKey>, guard: &Guard) -> TransferSettings {
     let to = from.to.iter().filter_map(|network| network.parse().ok()).collect();
     let (notify, refused): (Vec<_>, Vec<_>) =
-        from.notify.iter().filter_map(|text| address(text)).partition(|address| guard.permits(address.ip()));
+        from.notify.iter().filter_map(|text| address(text)).partition(|address| guard.permits(*address));
     for address in refused {
         tracing::warn!(class, %address, "this address of embedded.transfer.notify is not allowed: see --allow-target");
     }

@@ -16,7 +16,19 @@ pub(super) fn content(status: &Value) -> u64 {
         }
         conditions.sort_by(|one, other| one["type"].as_str().cmp(&other["type"].as_str()));
     }
+    remove_times(&mut status);
     fingerprint(&status)
+}
+
+/// Takes away the times that a status has beside its conditions': a time alone is no change and no write.
+fn remove_times(status: &mut Value) {
+    let regions = status.get_mut("regions").and_then(Value::as_array_mut);
+    for region in regions.into_iter().flatten().filter_map(Value::as_object_mut) {
+        region.remove("since");
+    }
+    if let Some(lease) = status.get_mut("lease").and_then(Value::as_object_mut) {
+        lease.remove("expires");
+    }
 }
 
 /// A condition as the cluster holds it, in few bytes.
@@ -108,6 +120,18 @@ mod tests {
         let times: Vec<&str> =
             timed["conditions"].as_array().unwrap().iter().map(|one| one[TIME].as_str().unwrap()).collect();
         assert_eq!(times, ["2027-01-15T08:00:00Z", "2026-01-01T00:00:00Z", "2027-01-15T08:00:00Z"]);
+    }
+
+    #[test]
+    fn since_when_a_region_is_up_and_when_a_lease_ends_are_no_difference_alone() {
+        let status = |since: &str, health: &str, expires: &str, holder: &str| {
+            json!({ "regions": [{ "name": "weu", "health": health, "since": since }],
+                    "lease": { "holder": holder, "generation": 1, "expires": expires } })
+        };
+        let one = content(&status("2026-01-01T00:00:00Z", "Up", "2026-01-01T00:00:30Z", "weu"));
+        assert_eq!(one, content(&status("2026-01-02T00:00:00Z", "Up", "2026-01-02T00:00:30Z", "weu")));
+        assert_ne!(one, content(&status("2026-01-01T00:00:00Z", "Down", "2026-01-01T00:00:30Z", "weu")));
+        assert_ne!(one, content(&status("2026-01-01T00:00:00Z", "Up", "2026-01-01T00:00:30Z", "neu")));
     }
 
     #[test]
