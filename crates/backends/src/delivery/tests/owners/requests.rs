@@ -100,7 +100,6 @@ impl Simulation {
         }
         if writing.what == What::Marks {
             self.note_waiting();
-            self.forget_follower();
         }
         self.check();
     }
