@@ -8,7 +8,7 @@ use dns::{Rdata, Rtype};
 use super::super::super::task::What;
 use super::super::world::name;
 use super::owner::Owner;
-use super::{ALONE, AWAKE, FOREIGN, SAFE, SHARED, Simulation, TIMEOUT, ZONE, address, key};
+use super::{ALONE, AWAKE, FOREIGN, LOST, SAFE, SHARED, Simulation, TIMEOUT, ZONE, address, key};
 use crate::marks::{Liveness, Mark};
 use crate::{Entry, SetKey};
 
@@ -164,11 +164,29 @@ impl Simulation {
             for at in [SHARED, ALONE].into_iter().filter(|at| owner.relies_on(at)) {
                 assert!(!self.store.data(at).is_empty(), "{at} is empty, and {} lives", owner.id);
             }
-            // Without conditions an update can be lost, and is made again; the end of the history tells.
-            if self.store.compares && owner.relies_on(SHARED) {
-                let is_in = |last| self.store.data(SHARED).contains(&address(number, last));
-                assert!((1..4).any(is_in), "{SHARED} has lost what {} adds", owner.id);
+            if self.store.compares {
+                assert!(!self.has_lost(number), "{SHARED} has lost what {} adds", owner.id);
             }
+        }
+    }
+
+    fn has_lost(&self, number: usize) -> bool {
+        let owner = &self.owners[number];
+        let is_in = |last| self.store.data(SHARED).contains(&address(number, last));
+        !self.is_silent(&owner.id) && owner.relies_on(SHARED) && !(1..4).any(is_in)
+    }
+
+    /// Without conditions an update can be lost, and is made again before long.
+    pub(super) fn check_losses(&mut self) {
+        for number in 0..self.owners.len() {
+            let since = self.lost.get(&number).copied().unwrap_or(self.now);
+            let is_relied_on = self.owners[number].relies_on(SHARED);
+            let id = &self.owners[number].id;
+            assert!(!is_relied_on || self.now - since <= LOST, "{SHARED} is without {id} since {since:?}");
+            match self.has_lost(number) {
+                true => self.lost.insert(number, since),
+                false => self.lost.remove(&number),
+            };
         }
     }
 

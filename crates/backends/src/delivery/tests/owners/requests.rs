@@ -102,6 +102,7 @@ impl Simulation {
             self.note_waiting();
         }
         self.check();
+        self.check_losses();
     }
 
     /// The process ends, and what it had sent is made or not.
