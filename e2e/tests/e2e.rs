@@ -114,6 +114,8 @@ mod rfc2136;
 mod servers;
 #[path = "e2e/shared_names.rs"]
 mod shared_names;
+#[path = "e2e/shared_routes.rs"]
+mod shared_routes;
 #[path = "e2e/shares.rs"]
 mod shares;
 #[path = "e2e/steering.rs"]

@@ -9,7 +9,8 @@
 //!     "… types= wants=A"                      another has the set, and this one waits for it
 //!     "… types=A heir=…" "… types=A from=…"   the set passes to another owner, or comes from one
 //! <owner code>._alive._fingerpost.<zone>  TXT
-//!     "v=fingerpost1 owner=… generation=… counter=…"
+//!     "v=fingerpost1 owner=… generation=… counter=…"             moves every 30 seconds
+//!     "v=fingerpost1 owner=… generation=… counter=… looks=60"    rests; its owner looks every minute
 //! ```
 //!
 //! It never stands below the name that it marks, where a delegation, a DNAME or a wildcard would hide

@@ -14,7 +14,6 @@ use crate::delivery::{ClassHealth, Delivered, Deliveries, DeliveryResult, Wanted
 use crate::facts::{Index, ObjectKey};
 use crate::input::{ClusterId, ObjectRef};
 use crate::lowering::Abilities;
-use crate::marks::{HAND_OVER_TO, SHARED};
 use crate::memory::{Identity, Memory, Placed};
 use crate::output::Outcome;
 use crate::place::{Place, Scope};
@@ -180,9 +179,9 @@ impl Planner {
     fn wanted_set(&self, zone: u32, class: &str, name: &Name, node: &Node, set: &Set) -> WantedSet {
         let owner = self.set_owner(zone, node, class, set.rtype);
         let record = owner.and_then(|id| Some((id, self.record_outcome(id)?)));
+        let (shared, hand_over_to) = owner.map(|id| self.terms(id)).unwrap_or_default();
         let Some((id, outcome)) = record else {
             let set = self.lowered(owner, class, set.named(name)).0;
-            let (shared, hand_over_to) = owner.map(|id| self.terms(id)).unwrap_or_default();
             return WantedSet {
                 rtype: set.rtype,
                 set: Some(set),
@@ -194,17 +193,14 @@ impl Planner {
         let domain = outcome.identity.as_ref().map(|identity| identity.domain.clone());
         let records = (!self.is_withheld(id, outcome)).then(|| set.named(name));
         let (properties, adopts) = (outcome.properties.clone(), outcome.adopts);
-        let (shared, hand_over_to) = (outcome.shared, outcome.hand_over_to.clone());
         WantedSet { rtype: set.rtype, set: records, domain, properties, adopts, shared, hand_over_to }
     }
 
-    /// What a Placement says to the other owners at a provider: whether they may add to its sets, and who is
+    /// What an object says to the other owners at a provider: whether they may add to its sets, and who is
     /// to take them over.
     pub(crate) fn terms(&self, id: Id) -> (bool, Option<Box<str>>) {
-        let entry = self.snapshot.entry(id).filter(|entry| entry.key.reference.kind == Kind::Placement);
-        let Some(object) = entry.and_then(|entry| entry.object.as_ref()) else { return (false, None) };
-        let annotation = |name: &str| object.meta.annotations.get(name).map(String::as_str);
-        (annotation(SHARED) == Some("true"), annotation(HAND_OVER_TO).map(Box::from))
+        let terms = self.evaluated(id).and_then(|one| one.output.terms.as_deref());
+        terms.map(|terms| (terms.shared, terms.hand_over_to.clone())).unwrap_or_default()
     }
 
     /// Name servers that nobody named: a new zone gets them, but they replace none at a provider.

@@ -18,10 +18,19 @@ use api::{Object, Spec};
 use crate::backing::Backing;
 use crate::output::{Outcome, Output};
 use crate::snapshot::Id;
+use crate::terms::Terms;
 use crate::view::View;
 
 /// Evaluates one object.
 pub(crate) fn evaluate(view: &View<'_>, id: Id, object: &Object) -> Output {
+    let mut output = evaluate_by_kind(view, id, object);
+    if !output.claims.is_empty() {
+        output.terms = Terms::of(view, object);
+    }
+    output
+}
+
+fn evaluate_by_kind(view: &View<'_>, id: Id, object: &Object) -> Output {
     match &object.spec {
         Spec::ClusterIdentity(spec) => identity(view, spec),
         Spec::DNSConfiguration(spec) => configuration(view, spec),

@@ -42,6 +42,7 @@ mod setting;
 mod snapshot;
 mod status;
 mod steered_delivery;
+mod terms;
 mod view;
 mod views;
 mod zone_state;

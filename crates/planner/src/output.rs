@@ -19,6 +19,7 @@ use crate::front::service_route::RouteOutcome;
 use crate::front::zone::ZoneOutcome;
 use crate::place::Scope;
 use crate::probe::ProbeSpec;
+use crate::terms::Terms;
 
 /// "This object wants this name to answer so, here."
 #[derive(Clone, Debug, PartialEq)]
@@ -102,11 +103,13 @@ pub(crate) struct Output {
     pub(crate) children: SmallVec<[ChildSeed; 1]>,
     /// A host that a gateway must accept.
     pub(crate) host: Option<(ObjectKey, Name)>,
+    /// What is said to the other owners of what it claims.
+    pub(crate) terms: Option<Box<Terms>>,
 }
 
 impl Output {
     pub(crate) fn new(outcome: Outcome) -> Output {
-        Output { outcome, claims: SmallVec::new(), children: SmallVec::new(), host: None }
+        Output { outcome, claims: SmallVec::new(), children: SmallVec::new(), host: None, terms: None }
     }
 }
 

@@ -111,6 +111,21 @@ fn a_name_is_handed_over_and_taken_back_when_the_new_holder_is_killed_at_once() 
     wait_for_answers(&powerdns, "app", &["192.0.2.1"])
 }
 
+#[test]
+fn a_holder_that_was_killed_before_anybody_waited_is_followed() -> Result<()> {
+    let powerdns = PowerDns::start()?;
+    let (weu, neu) = (Site::new("weu", &powerdns)?, Site::new("neu", &powerdns)?);
+    weu.write("192.0.2.1", "x: y")?;
+    // So often the holder looks for those who wait, and so soon it is known to be gone.
+    let first = weu.up_with(&["--drift-interval=2s"])?;
+    wait_for_answers(&powerdns, "app", &["192.0.2.1"])?;
+    // Dropping it is `kill -9`.
+    drop(first);
+    neu.write("192.0.2.2", "x: y")?;
+    let _second = neu.up()?;
+    wait_for_answers(&powerdns, "app", &["192.0.2.2"])
+}
+
 /// A folder with a class and a record, for an `up` of its own.
 struct Site {
     owner: &'static str,
@@ -137,8 +152,12 @@ impl Site {
     }
 
     fn up(&self) -> Result<Up> {
+        self.up_with(&[])
+    }
+
+    fn up_with(&self, flags: &[&str]) -> Result<Up> {
         let owner = format!("--owner={}", self.owner);
-        let quick = ["--retry-base-delay=200ms", "--retry-max-delay=1s", "--drift-interval=1s", &owner];
-        Up::start(Options::folder(self.folder.path()).flags(&quick))
+        let quick = ["--retry-base-delay=200ms", "--retry-max-delay=1s", &owner];
+        Up::start(Options::folder(self.folder.path()).flags(&[&quick, flags].concat()))
     }
 }

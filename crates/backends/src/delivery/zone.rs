@@ -12,6 +12,7 @@
 
 mod ahead;
 mod footing;
+mod glance;
 mod guard;
 mod held;
 mod pulse;

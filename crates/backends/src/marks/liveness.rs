@@ -1,7 +1,10 @@
-//! Liveness: one record per owner and zone, whose counter moves while the owner lives.
+//! Liveness: one record per owner and zone, whose counter moves while the owner lives and others have to do with
+//! its names.
 //!
-//! It stands only where names are shared or waited for. Its owner keeps it moving or takes it away, so
-//! that a counter that stands still says that its owner is gone.
+//! Where nobody has, the counter rests, and says how often its owner looks at the zone. So nothing is written at
+//! rest, and yet whoever comes for a name can tell whether its holder is gone: one that lives sees the newcomer's
+//! mark when it looks next, and moves its counter. A counter that neither moves nor rests says that its owner is
+//! gone. Readers that know of no rest take one that rests for no liveness, and wait.
 
 use dns::{Name, Rdata, RecordSet, Rtype};
 
@@ -19,6 +22,8 @@ pub struct Liveness {
     pub generation: u64,
     /// Moves with every renewal.
     pub counter: u64,
+    /// How often the owner looks at the zone, in seconds, while its counter rests; `None`: it moves.
+    pub looks: Option<u32>,
 }
 
 impl Liveness {

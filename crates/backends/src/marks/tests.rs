@@ -70,14 +70,32 @@ fn promise_13_corrupt_terms_read_as_no_mark(#[case] rest: &str) {
 #[test]
 fn liveness_stands_in_the_corner_and_reads_back_and_is_no_mark() {
     let zone = name("example.org");
-    let liveness = Liveness { owner: "prod weu".to_owned(), generation: 7, counter: 41 };
+    let liveness = Liveness { owner: "prod weu".to_owned(), generation: 7, counter: 41, looks: None };
     let set = liveness.to_set(&zone).unwrap();
     assert!(set.name.is_below(&corner(&zone).unwrap()), "{}", set.name);
     assert_eq!(text_of(&set.data[0]).unwrap(), "v=fingerpost1 owner=prod%20weu generation=7 counter=41");
+    let rests = Liveness { looks: Some(60), ..liveness.clone() };
+    let text = text_of(&rests.to_set(&zone).unwrap().data[0]).unwrap();
+    assert_eq!(text, "v=fingerpost1 owner=prod%20weu generation=7 counter=41 looks=60");
+    assert_eq!(Liveness::read(&rests.to_set(&zone).unwrap(), &zone), Some(rests));
     assert_eq!((Liveness::read(&set, &zone), Mark::read(&set, &zone)), (Some(liveness), None));
     let elsewhere = RecordSet { name: name("x._alive._fingerpost.example.org"), ..set };
     assert_eq!(Liveness::read(&elsewhere, &zone), None);
     assert_eq!(Liveness::read(&mark().to_set(&zone).unwrap(), &zone), None);
+}
+
+/// So a version that knows no rest waits for one that rests, as it does for one without a counter.
+#[rstest]
+#[case::a_word_of_later_versions("counter=41 looks=60 x=y")]
+#[case::order("looks=60 counter=41")]
+#[case::another_spelling("counter=41 looks=060")]
+#[case::never("counter=41 looks=")]
+fn promise_13_a_liveness_with_other_words_reads_as_none(#[case] rest: &str) {
+    let zone = name("example.org");
+    let place = liveness_key("weu", &zone).unwrap().name;
+    let text = format!("v=fingerpost1 owner=weu generation=7 {rest}");
+    let set = RecordSet::new(place, Rtype::TXT, 300, vec![Rdata::txt(&text)]);
+    assert_eq!((Liveness::read(&set, &zone), Mark::read(&set, &zone)), (None, None));
 }
 
 #[test]

@@ -70,8 +70,9 @@ fn read_terms(words: &mut Words<'_>) -> Option<Terms> {
 
 /// A liveness as text.
 pub(super) fn liveness(liveness: &Liveness) -> String {
-    let Liveness { owner, generation, counter } = liveness;
-    format!("{VERSION} owner={} generation={generation} counter={counter}", escaped(owner))
+    let Liveness { owner, generation, counter, looks } = liveness;
+    let rest = looks.map(|seconds| format!(" looks={seconds}")).unwrap_or_default();
+    format!("{VERSION} owner={} generation={generation} counter={counter}{rest}", escaped(owner))
 }
 
 /// Reads the text of a liveness; it need not be the text that [`liveness`] would give.
@@ -79,7 +80,8 @@ pub(super) fn read_liveness(text: &str) -> Option<Liveness> {
     let mut words = Words::of(text)?;
     let (owner, generation) = (unescaped(words.next("owner")?)?, words.next("generation")?.parse().ok()?);
     let counter = words.next("counter")?.parse().ok()?;
-    words.is_over().then_some(Liveness { owner, generation, counter })
+    let looks = words.next("looks").map(str::parse).transpose().ok()?;
+    words.is_over().then_some(Liveness { owner, generation, counter, looks })
 }
 
 /// The words of a text after its version.

@@ -8,7 +8,7 @@ use api::dnsclass::{DNSRecordSpec, DNSRecordType};
 use dns::{Name, RdataError, RecordSet, Rtype};
 
 use crate::backing::Backing;
-use crate::marks::{ADOPT, HAND_OVER_TO, ORPHAN, PROVIDER_SETTING, SHARED};
+use crate::marks::{ADOPT, ORPHAN, PROVIDER_SETTING};
 use crate::memory::Identity;
 use crate::output::{ChildSeed, Claim, Outcome, Output};
 use crate::place::{Place, Scope};
@@ -29,10 +29,6 @@ pub(crate) struct DnsRecordOutcome {
     pub(crate) properties: BTreeMap<String, String>,
     /// Whether it takes over what stands there and is nobody's.
     pub(crate) adopts: bool,
-    /// Whether other owners at the provider may add records to its set.
-    pub(crate) shared: bool,
-    /// The owner at the provider that is to take it over.
-    pub(crate) hand_over_to: Option<Box<str>>,
     /// It is being deleted, and its records may stay where they are.
     pub(crate) orphaned: bool,
 }
@@ -66,8 +62,6 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &DNSRecordSpec) -
         backing: view.class(&spec.dns_class_ref.name).and_then(Backing::of),
         properties: properties(object),
         adopts: says_yes(ADOPT),
-        shared: says_yes(SHARED),
-        hand_over_to: object.meta.annotations.get(HAND_OVER_TO).map(|owner| owner.as_str().into()),
         orphaned: says_yes(ORPHAN),
     };
     let mut output = Output::new(Outcome::Silent);

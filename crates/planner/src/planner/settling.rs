@@ -319,7 +319,7 @@ impl Planner {
             && let Some(wanted) = self.wanted_identity(id, outcome)
         {
             let withheld = self.is_withheld(id, outcome);
-            let terms = (outcome.adopts, outcome.shared, &outcome.hand_over_to);
+            let terms = (outcome.adopts, self.terms(id));
             let hash = hash(&(wanted.rtype, withheld, &wanted.domain, &outcome.properties, terms));
             duties.push((self.zone_of(wanted), wanted.name.clone(), hash));
         }

@@ -54,6 +54,13 @@ fn class_text(planner: &Planner, class: &str) -> String {
                 none if none.is_empty() => String::new(),
                 some => format!(" {some:?}"),
             };
+            let mut properties = properties;
+            if wanted.shared {
+                properties.push_str(", shared");
+            }
+            if let Some(heir) = &wanted.hand_over_to {
+                properties.push_str(&format!(", handed over to {heir}"));
+            }
             let Some(set) = wanted.set else {
                 writeln!(text, "  {zone}: {name} {} stays as it is", wanted.rtype).unwrap();
                 continue;

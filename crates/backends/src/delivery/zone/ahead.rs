@@ -91,7 +91,8 @@ impl Zone {
             return Some(Job::ReadZone);
         }
         let (stage, writing) = self.ahead.next.take()?;
-        let is_due = is_due && !self.turn.must_read_back() && !self.is_pulse_due(at);
+        let is_due =
+            is_due && !self.turn.must_read_back() && !self.is_pulse_due(at) && !self.is_glance_due(at);
         let is_fresh = !self.turn.reads_zones() || self.turn.fresh_until > at.now;
         if !is_due || !is_fresh || writing.batch.generation != generation || !may_write() {
             return None;

@@ -42,6 +42,14 @@ struct Own {
     set: Option<RecordSet>,
 }
 
+impl Own {
+    fn meets(&self, other: &Mark) -> bool {
+        let wants = self.terms.iter().flat_map(|terms| &terms.wants);
+        let mut named = self.types.iter().chain(wants);
+        named.any(|rtype| other.types.contains(rtype) || other.terms.wants.contains(rtype))
+    }
+}
+
 /// Another owner's mark of a name.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Other {
@@ -78,12 +86,10 @@ impl Marks {
 
     /// Whether these hold exactly the marks that are known, and nobody else's.
     pub(super) fn are<'a>(&self, sets: impl Iterator<Item = &'a RecordSet>, zone: &Name) -> bool {
-        let known: HashMap<&Name, &RecordSet> =
-            self.own.values().filter_map(|own| own.set.as_ref()).map(|set| (&set.name, set)).collect();
-        let is_alone = self.others.is_empty()
-            && self.alive.is_empty()
-            && self.broken.is_empty()
-            && self.registry.is_empty();
+        let own = self.own.values().filter_map(|own| own.set.as_ref());
+        let alive = self.alive.values().map(|(_, set)| set);
+        let known: HashMap<&Name, &RecordSet> = own.chain(alive).map(|set| (&set.name, set)).collect();
+        let is_alone = self.others.is_empty() && self.broken.is_empty() && self.registry.is_empty();
         let corner = corner(zone);
         let mut marks = 0;
         let mut is_known =
@@ -162,6 +168,15 @@ impl Marks {
     /// The other owners that have a mark in the zone.
     pub(super) fn owners(&self) -> BTreeSet<&str> {
         self.others.values().flat_map(|others| others.keys().map(String::as_str)).collect()
+    }
+
+    /// The other owners of which a mark and one of ours name the same type of a name. Whoever of them lives sees that as
+    /// soon as it looks.
+    pub(super) fn met(&self) -> BTreeSet<&str> {
+        let beside = |name: &Name| self.own.get(name).into_iter();
+        let others = self.others.iter().flat_map(|(name, others)| beside(name).map(move |own| (own, others)));
+        let met = others.flat_map(|(own, others)| others.iter().filter(|(_, other)| own.meets(&other.mark)));
+        met.map(|(owner, _)| owner.as_str()).collect()
     }
 
     /// An owner's liveness, and as it stands at the provider.

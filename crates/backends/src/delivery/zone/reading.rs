@@ -127,8 +127,9 @@ impl Zone {
         let turn = &mut self.turn;
         (turn.must_read, turn.unread, turn.emptied, turn.moved) = (false, false, false, false);
         if let Some(revision) = turn.before_reading.take() {
-            (turn.revision, turn.unremembered) = (revision, false);
+            (turn.revision, turn.unremembered, turn.hides) = (revision, false, false);
         }
+        turn.looked = turn.sent;
         turn.refresh();
         if is_known {
             self.finish_as_written(&changed);
@@ -404,8 +405,12 @@ impl Zone {
 
     fn compare_revision(&mut self, purpose: Purpose, revision: Option<u64>, at: At<'_>) {
         let is_same = revision.is_some() && revision == self.turn.revision;
+        if is_same && !self.turn.hides && purpose != Purpose::Remember {
+            self.turn.looked = self.turn.sent;
+        }
         match purpose {
             Purpose::Remember => {
+                self.turn.hides |= !is_same;
                 self.turn.revision = revision;
                 self.turn.unremembered = false;
             }

@@ -42,6 +42,10 @@ pub(super) struct Turn {
     pub(super) before_reading: Option<Option<u64>>,
     /// Whether somebody else wrote since the last whole reading.
     pub(super) moved: bool,
+    /// Whether the revision was asked for after a write of ours, so that one of somebody else's may hide behind it.
+    pub(super) hides: bool,
+    /// When the last request was sent that showed who else has marks in the zone, or that nobody has come.
+    pub(super) looked: Moment,
     pub(super) fresh_until: Moment,
     /// When the last request was sent.
     pub(super) sent: Moment,
@@ -66,6 +70,8 @@ impl Turn {
             revision: None,
             before_reading: None,
             moved: false,
+            hides: false,
+            looked: Moment::ZERO,
             fresh_until: Moment::ZERO,
             sent: Moment::ZERO,
             unsettled: false,
@@ -141,6 +147,7 @@ impl Zone {
         let job = match self.turn.must_read {
             true => Some(self.whole_reading()),
             false if self.is_pulse_due(at) => self.next_pulse(at, generation, may_write),
+            false if self.is_glance_due(at) => Some(self.next_glance(at)),
             false => self.next_of_queues(at, generation, may_write).or_else(|| self.finishing(at, may_write)),
         };
         let job = job.or_else(|| self.drift(at));
@@ -162,10 +169,20 @@ impl Zone {
             self.turn.fenced_until = at.now + FENCED;
             return self.next_reading();
         }
-        // What the last reading said is told now: after this, it counts no more.
-        self.work_through(usize::MAX, at);
+        // What the last reading said is told now: after this, it counts no more. Where nothing was said before,
+        // nobody was told to move anything, and the first batch need not wait until all is worked out.
+        if self.marks.liveness(&self.owner).is_some() || !self.contested.is_empty() {
+            self.work_through(usize::MAX, at);
+        }
         self.pulse_sent = Some(at.now);
         self.pulse(generation, at)
+    }
+
+    /// A look whether anybody has come for what is ours. Where it is not due more often than the one for drift, it is that.
+    fn next_glance(&mut self, at: At<'_>) -> Job {
+        let is_drift = self.turn.look_at <= at.now + at.class.settings.drift.mul_f64(0.2);
+        self.turn.look_at = if is_drift { at.now } else { self.turn.look_at };
+        self.drift(at).unwrap_or_else(|| self.glance())
     }
 
     /// A reading of names that need one.
@@ -199,8 +216,9 @@ impl Zone {
         .then_some(at.now);
         let deletes = self.is_queued(Stage::Delete).then(|| self.guard.due()).flatten();
         let waiting = self.waiting.first().map(|(moment, _)| *moment);
-        let pulse = self.pulse_due();
-        let due = [now, deletes, waiting, pulse, Some(self.turn.look_at)].into_iter().flatten().min();
+        let ours = [self.pulse_due(at), self.glance_due(at)];
+        let others = [now, deletes, waiting, Some(self.turn.look_at)];
+        let due = ours.into_iter().chain(others).flatten().min();
         // What may not be written now makes nobody ask again and again.
         let fenced = if self.turn.must_read { Moment::ZERO } else { self.turn.fenced_until };
         due.map(|due| due.max(self.backoff.until()).max(fenced))
@@ -274,15 +292,12 @@ impl Zone {
         }
         self.turn.look_at = at.now + drift.mul_f64(0.9 + 0.1 * at.jitter);
         self.turn.looks += 1;
-        self.turn.must_read = self.turn.moved || self.turn.looks.is_multiple_of(LOOKS);
-        match self.turn.must_read {
-            true => Some(self.whole_reading()),
-            false => Some(Job::Revision(Purpose::Drift)),
-        }
+        self.turn.hides |= self.turn.looks.is_multiple_of(LOOKS);
+        Some(self.glance())
     }
 
     /// A reading of the whole zone; its revision comes first.
-    fn whole_reading(&self) -> Job {
+    pub(super) fn whole_reading(&self) -> Job {
         match self.turn.before_reading {
             Some(_) => Job::ReadZone,
             None => Job::Revision(Purpose::BeforeReading),

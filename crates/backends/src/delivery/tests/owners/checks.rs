@@ -8,7 +8,7 @@ use dns::{Rdata, Rtype};
 use super::super::super::task::What;
 use super::super::world::name;
 use super::owner::Owner;
-use super::{ALONE, FOREIGN, SAFE, SHARED, Simulation, TIMEOUT, ZONE, address, key};
+use super::{ALONE, AWAKE, FOREIGN, LOST, SAFE, SHARED, Simulation, TIMEOUT, ZONE, address, key};
 use crate::marks::{Liveness, Mark};
 use crate::{Entry, SetKey};
 
@@ -47,6 +47,9 @@ impl Simulation {
     fn check_counter(&mut self, us: &str, after: Option<&Entry>) {
         let counter = after.and_then(|entry| Liveness::read(&entry.set, &name(ZONE)));
         counter.inspect(|counter| assert_eq!(counter.owner, us));
+        if self.store.rests(us) {
+            self.roused.insert(us.to_owned(), self.now);
+        }
         let before = self.moved.get(us).map(|moved| moved.1);
         self.moved.insert(us.to_owned(), (before.unwrap_or(self.now), self.now));
     }
@@ -63,7 +66,9 @@ impl Simulation {
         let has = |mark: &Mark| mark.types.contains(&Rtype::A);
         if has(&mark) && !after.as_ref().is_some_and(has) {
             assert!(
-                self.is_given(&mark.owner, &us) || self.is_silent(&mark.owner),
+                self.is_given(&mark.owner, &us)
+                    || self.is_silent(&mark.owner)
+                    || self.is_absent(&mark.owner, &us),
                 "{us} robs {}",
                 mark.owner
             );
@@ -86,9 +91,24 @@ impl Simulation {
     /// one that stirs moves its counter, and then reads before it writes. One without a counter is not silent.
     fn is_silent(&self, owner: &str) -> bool {
         let Some((before, moved)) = self.moved.get(owner).copied() else { return false };
-        let stands_still = self.store.has_counter(owner) && self.now - moved >= SAFE;
-        let has_stirred = self.now - moved <= self.delay() && moved - before >= SAFE;
+        let is_kept = self.store.has_counter(owner) && !self.store.rests(owner);
+        let stands_still = is_kept && self.now - moved >= SAFE;
+        let has_stirred =
+            !self.is_at_rest(owner) && self.now - moved <= self.delay() && moved - before >= SAFE;
         stands_still || has_stirred
+    }
+
+    /// Whether an owner's counter rests, or did until just now, while a request was on its way.
+    fn is_at_rest(&self, owner: &str) -> bool {
+        let was_roused = self.roused.get(owner).is_some_and(|roused| self.now - *roused <= self.delay());
+        self.store.rests(owner) || was_roused
+    }
+
+    /// Whether an owner whose counter rests, or did until just now, was not up for long enough since another waits.
+    fn is_absent(&self, owner: &str, waits: &str) -> bool {
+        let number = self.owners.iter().position(|one| one.id == owner);
+        let awake = |number: usize| Some(self.owners[number].awake - *self.awake.get(waits)?.get(number)?);
+        self.is_at_rest(owner) && number.and_then(awake).is_some_and(|awake| awake < AWAKE)
     }
 
     /// Whether an owner must know that another waits for what one owner has alone, and lives.
@@ -110,8 +130,11 @@ impl Simulation {
         let waiting: BTreeSet<String> =
             self.store.marks(ALONE).filter(wants).map(|mark| mark.owner).collect();
         self.waits_since.retain(|owner, _| waiting.contains(owner));
-        for owner in waiting {
-            self.waits_since.entry(owner).or_insert(self.now);
+        for owner in
+            waiting.into_iter().filter(|owner| !self.waits_since.contains_key(owner)).collect::<Vec<_>>()
+        {
+            self.awake.insert(owner.clone(), self.owners.iter().map(|owner| owner.awake).collect());
+            self.waits_since.insert(owner, self.now);
         }
     }
 
@@ -141,11 +164,29 @@ impl Simulation {
             for at in [SHARED, ALONE].into_iter().filter(|at| owner.relies_on(at)) {
                 assert!(!self.store.data(at).is_empty(), "{at} is empty, and {} lives", owner.id);
             }
-            // Without conditions an update can be lost, and is made again; the end of the history tells.
-            if self.store.compares && owner.relies_on(SHARED) {
-                let is_in = |last| self.store.data(SHARED).contains(&address(number, last));
-                assert!((1..4).any(is_in), "{SHARED} has lost what {} adds", owner.id);
+            if self.store.compares {
+                assert!(!self.has_lost(number), "{SHARED} has lost what {} adds", owner.id);
             }
+        }
+    }
+
+    fn has_lost(&self, number: usize) -> bool {
+        let owner = &self.owners[number];
+        let is_in = |last| self.store.data(SHARED).contains(&address(number, last));
+        !self.is_silent(&owner.id) && owner.relies_on(SHARED) && !(1..4).any(is_in)
+    }
+
+    /// Without conditions an update can be lost, and is made again before long.
+    pub(super) fn check_losses(&mut self) {
+        for number in 0..self.owners.len() {
+            let since = self.lost.get(&number).copied().unwrap_or(self.now);
+            let is_relied_on = self.owners[number].relies_on(SHARED);
+            let id = &self.owners[number].id;
+            assert!(!is_relied_on || self.now - since <= LOST, "{SHARED} is without {id} since {since:?}");
+            match self.has_lost(number) {
+                true => self.lost.insert(number, since),
+                false => self.lost.remove(&number),
+            };
         }
     }
 
@@ -184,15 +225,13 @@ impl Simulation {
         }
     }
 
-    /// What one owner has alone is one living owner's, or that of a dead one for whose name nobody waited.
+    /// What one owner has alone is one living owner's, or that of a dead one if nobody else wants it.
     pub(super) fn check_alone(&self) {
         let living = self.living(ALONE);
         let has = |number: &usize| self.store.has(&self.owners[*number].id, ALONE);
         let holders: Vec<usize> = (0..self.owners.len()).filter(has).collect();
         if let Some(dead) = holders.iter().find(|number| self.owners[**number].is_dead) {
-            let was_watched = self.store.has_counter(&self.owners[*dead].id) || self.follower == Some(*dead);
-            let is_followed = !was_watched || living.is_empty();
-            return assert!(is_followed, "{} is dead and was not followed", self.owners[*dead].id);
+            return assert!(living.is_empty(), "{} is dead and was not followed", self.owners[*dead].id);
         }
         if living.is_empty() {
             return self.check_left(ALONE);

@@ -11,6 +11,9 @@ use crate::Failure;
 impl Simulation {
     /// Time passes; what is on its way for too long is cut off.
     pub(super) fn pass(&mut self, time: Duration) {
+        for number in (0..self.owners.len()).filter(|number| self.is_up(*number)).collect::<Vec<_>>() {
+            self.owners[number].awake += time;
+        }
         self.now += time;
         for number in 0..self.owners.len() {
             let is_late = |(_, _, sent): &(Task, Phase, Duration)| self.now - *sent > TIMEOUT;
@@ -64,18 +67,8 @@ impl Simulation {
 
     /// An owner took over what another had alone. Now and then it dies soon after.
     pub(super) fn follows(&mut self, number: usize) {
-        self.follower = Some(number);
         if self.has_faults && self.chance.one_in(3) {
             self.doomed = Some((number, self.chance.below(100)));
-        }
-    }
-
-    /// Where nobody waits any more for what was taken over, it is as if it had always been its holder's.
-    pub(super) fn forget_follower(&mut self) {
-        let Some(follower) = self.follower.map(|number| &self.owners[number].id) else { return };
-        let is_alone = self.store.marks(ALONE).all(|mark| mark.owner == *follower);
-        if is_alone || !self.store.has(follower, ALONE) {
-            self.follower = None;
         }
     }
 
@@ -87,7 +80,7 @@ impl Simulation {
 
     /// An owner does nothing for a while; if that is long, the others may take it for dead.
     fn stall(&mut self, number: usize) {
-        let time = Duration::from_secs(self.chance.below(200) as u64);
+        let time = Duration::from_secs(self.chance.below(400) as u64);
         self.owners[number].stalled = self.now + time;
         if time > BRIEF {
             self.owners[number].established.clear();

@@ -31,6 +31,8 @@ pub(super) struct Owner {
     /// When the last whole reading of the zone was served that it knows of, and the last of all.
     pub(super) has_read: Duration,
     pub(super) was_served: Duration,
+    /// For how long it was up, all in all.
+    pub(super) awake: Duration,
     /// The names that it was told to stand.
     pub(super) established: BTreeSet<&'static str>,
 }
@@ -49,6 +51,7 @@ impl Owner {
             heir: None,
             has_read: Duration::ZERO,
             was_served: Duration::ZERO,
+            awake: Duration::ZERO,
             established: BTreeSet::new(),
         }
     }
@@ -74,8 +77,7 @@ impl Owner {
     }
 
     pub(super) fn start(&mut self, number: usize, now: Duration) {
-        let mut book =
-            Book::new(Settings { owner: self.id.clone(), drift: Duration::from_secs(40), ..settings() });
+        let mut book = Book::new(Settings { owner: self.id.clone(), ..settings() });
         self.generation += 1;
         self.has_read = Duration::ZERO;
         self.request = None;

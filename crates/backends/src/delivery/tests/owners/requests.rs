@@ -100,9 +100,9 @@ impl Simulation {
         }
         if writing.what == What::Marks {
             self.note_waiting();
-            self.forget_follower();
         }
         self.check();
+        self.check_losses();
     }
 
     /// The process ends, and what it had sent is made or not.

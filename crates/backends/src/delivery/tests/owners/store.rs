@@ -7,7 +7,7 @@ use dns::{Rdata, RecordSet, Rtype};
 use super::super::super::task::{Job, Outcome};
 use super::super::world::name;
 use super::{ZONE, key};
-use crate::marks::{Mark, liveness_key, mark_key};
+use crate::marks::{Liveness, Mark, liveness_key, mark_key};
 use crate::{Batch, Entry, OpenedZone, SetChange, SetKey};
 
 /// What the provider holds.
@@ -63,6 +63,13 @@ impl Store {
 
     pub(super) fn has(&self, owner: &str, at: &str) -> bool {
         self.mark(owner, at).is_some_and(|mark| mark.types.contains(&Rtype::A))
+    }
+
+    /// Whether an owner's counter rests.
+    pub(super) fn rests(&self, owner: &str) -> bool {
+        let entry = liveness_key(owner, &name(ZONE)).and_then(|key| self.sets.get(&key));
+        let liveness = entry.and_then(|entry| Liveness::read(&entry.set, &name(ZONE)));
+        liveness.is_some_and(|liveness| liveness.looks.is_some())
     }
 
     pub(super) fn has_counter(&self, owner: &str) -> bool {

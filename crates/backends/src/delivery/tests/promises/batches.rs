@@ -45,8 +45,8 @@ fn thousands_of_sets_cost_two_requests_for_each_full_batch() {
         .collect();
     assert_eq!(
         (batches.len(), batches.iter().sum::<usize>()),
-        (21, 2001),
-        "marks and sets, and the apex's mark"
+        (22, 2002),
+        "our counter, marks and sets, and the apex's mark"
     );
     let others: Vec<&Call> = calls.iter().filter(|call| !matches!(call, Call::Write(_))).collect();
     let expected = [

@@ -61,7 +61,7 @@ fn adoption_marks_what_is_wanted_and_deletes_nothing() {
     ] {
         world.fake.plant(&zone, set);
     }
-    world.want(ZONE, &[a("ext", 7), a("same", 2)]);
+    world.want(ZONE, &[a("ext", 7), a("same", 2), a("own", 9)]);
     world.order(Order::Complete);
     world.settle();
     let keys = [a("ext", 1), a("same", 2), a("unwanted", 3)].map(|set| (zone.clone(), SetKey::of(&set)));

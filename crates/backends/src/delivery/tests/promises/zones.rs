@@ -6,9 +6,10 @@ use dns::Rtype;
 
 use super::super::super::{Order, SetResult};
 use super::super::fake::{Call, set};
-use super::super::world::{World, name, new_zone};
+use super::super::world::{OWNER, World, name, new_zone};
 use super::{ZONE, a, delivered, failed};
 use crate::SetKey;
+use crate::marks::{Liveness, Mark, Terms, liveness_key};
 
 #[test]
 fn drift_is_found_and_repaired_at_its_time() {
@@ -17,7 +18,41 @@ fn drift_is_found_and_repaired_at_its_time() {
     world.fake.remove(&name(ZONE), &SetKey::of(&a("ftp", 2)));
     world.run(Duration::from_secs(700));
     assert!(world.stands(ZONE, &a("www", 1)) && world.stands(ZONE, &a("ftp", 2)));
-    assert_eq!(world.fake.calls().iter().filter(|call| **call == Call::ReadZone).count(), 1);
+    let readings = world.fake.calls().iter().filter(|call| **call == Call::ReadZone).count();
+    assert_eq!(readings, 2, "once to find it, and once because somebody may have come while it was repaired");
+}
+
+/// While nobody else writes, a look at the revision is all; a minute after our own last write the zone is read once.
+#[test]
+fn whoever_comes_for_our_names_is_found_within_a_minute_by_looks_at_the_revision() {
+    let mut world = delivered(&[a("www", 1)]);
+    world.run(Duration::from_secs(60));
+    world.fake.calls();
+    world.run(Duration::from_secs(540));
+    let calls = world.fake.calls();
+    assert!(calls.iter().all(|call| *call == Call::Revision) && (9..=12).contains(&calls.len()), "{calls:?}");
+    let mark = Mark::new("other".to_owned(), 1, name("www.example.org"), Default::default());
+    let mark = Mark { terms: Terms { wants: [Rtype::A].into(), ..Terms::default() }, ..mark };
+    world.fake.plant(&name(ZONE), mark.to_set(&name(ZONE)).unwrap());
+    world.run(Duration::from_secs(60));
+    let key = liveness_key(OWNER, &name(ZONE)).unwrap();
+    let set = world.fake.sets(&name(ZONE)).remove(&key).unwrap().set;
+    assert_eq!(Liveness::read(&set, &name(ZONE)).unwrap().looks, None, "our counter moves");
+}
+
+/// A server that takes everything but our counter gets everything but that.
+#[test]
+fn a_counter_that_is_refused_keeps_nothing_from_being_written() {
+    let mut world = World::of_zones();
+    let key = liveness_key(OWNER, &name(ZONE)).unwrap();
+    world.fake.with(|state| state.refused.insert(key.name.clone()));
+    world.want(ZONE, &[a("www", 1)]);
+    world.order(Order::Complete);
+    world.settle();
+    assert!(world.stands(ZONE, &a("www", 1)));
+    world.fake.with(|state| state.refused.clear());
+    world.run(Duration::from_secs(700));
+    assert!(world.fake.sets(&name(ZONE)).contains_key(&key));
 }
 
 #[test]
