@@ -161,8 +161,7 @@ impl Worker {
         }
     }
 
-    /// Has fetched what the second step reads, and the rate limiter's bucket, which could wait: the second step
-    /// does little beside fetching, and the processor has only so many fetches under way.
+    /// Has fetched what the second step reads, and the rate limiter's bucket, because the address is at hand here.
     #[inline]
     fn fetch_first(&self, one: &Prepared<'_, '_>, client: IpAddr) {
         one.first_slot().inspect(|slot| prefetch(*slot));
