@@ -16,7 +16,12 @@ const HOST: &str = "api-ns-p-prod-myapp.example.com";
 const LONG: Duration = Duration::from_secs(500);
 
 /// A cluster of the region with a gateway and a route, whose names an operator of this owner has at PowerDNS.
-fn cluster<C: AsRef<Cluster>>(world: &World<C>, name: &str, address: &str, powerdns: &PowerDns) -> Result<()> {
+fn cluster<C: AsRef<Cluster>>(
+    world: &World<C>,
+    name: &str,
+    address: &str,
+    powerdns: &PowerDns,
+) -> Result<()> {
     world.api().apply(&json!({"apiVersion": "v1", "kind": "Secret",
         "metadata": {"name": "powerdns", "namespace": OPERATOR_NAMESPACE},
         "stringData": {"api-key": "test-key"}}))?;
