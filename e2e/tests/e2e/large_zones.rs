@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use e2e::{Expectation, Folder, Options, Up, Watcher, ask};
+use e2e::{Expectation, Folder, Options, Up, Watcher, ask, call, fingerpost, run};
 
 const RECORDS: usize = 100_000;
 /// Long enough for a machine that has other things to do.
@@ -100,5 +100,39 @@ fn a_large_zone_answers_after_a_restart_without_its_folder() -> Result<()> {
         assert_eq!(ask(up.dns(0), name)?.records, [expected], "{name}");
     }
     assert_eq!(ask(up.dns(0), "none.example.org")?.code, "Non-Existent Domain");
+    Ok(())
+}
+
+/// A zone file with so many records in one line, beside its own three.
+fn generated(records: usize) -> Result<Folder> {
+    let folder = Folder::new()?;
+    let zone = "$TTL 300\n@ SOA ns noc 1 7200 3600 1209600 300\n@ NS ns\nns A 192.0.2.53\n";
+    folder.write("example.org.zone", &format!("{zone}$GENERATE 1-{records} made-$ A 10.1.2.3\n"))?;
+    Ok(folder)
+}
+
+#[test]
+fn a_million_generated_records_are_answered() -> Result<()> {
+    let folder = generated(1_000_000)?;
+    let up = Up::start(Options::folder(folder.path()))?;
+    for name in ["made-1.example.org", "made-500000.example.org", "made-1000000.example.org"] {
+        assert_eq!(ask(up.dns(0), name)?.records, ["A 10.1.2.3"], "{name}");
+    }
+    assert_eq!(ask(up.dns(0), "made-1000001.example.org")?.code, "Non-Existent Domain");
+    up.wait_for_output("zone example.org.  1,000,003 records")
+}
+
+/// A build for tests takes long enough over them that somebody would wonder.
+#[test]
+fn on_a_terminal_a_bar_counts_the_records_of_a_large_zone_file_and_elsewhere_nothing_does() -> Result<()> {
+    let folder = generated(300_000)?;
+    let path = folder.path().display().to_string();
+    let command = format!("{} check {path}", fingerpost()?.display());
+    let shown = call("script", "bsdutils", &["--quiet", "--return", "--command", &command, "/dev/null"])?;
+    let text = String::from_utf8_lossy(&shown.stdout);
+    assert!(shown.status.success() && text.contains("good: "), "{text}");
+    assert!(text.contains("reading █") && text.contains("0 of 1 files, 300,003 records,"), "{text}");
+    let piped = run(&["check", &path])?;
+    assert!(piped.status.success() && piped.stderr.is_empty(), "{piped:?}");
     Ok(())
 }
