@@ -144,7 +144,7 @@ impl Provided {
 
 fn client(url: String) -> ExternalDnsWebhook {
     let guard = Guard { allowed: vec!["127.0.0.0/8".parse().unwrap()], ..Guard::default() };
-    let client = HttpClient::new(Arc::new(guard), Duration::from_millis(500), &Trust::default()).unwrap();
+    let client = HttpClient::new(Arc::new(guard), Duration::from_secs(10), &Trust::default()).unwrap();
     ExternalDnsWebhook::new(url, client.reading_at_most(1 << 20)).unwrap()
 }
 
