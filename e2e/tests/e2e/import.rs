@@ -114,7 +114,10 @@ fn imported(kind: &str) -> Result<()> {
     })
     .map_err(|error| error.context(up.output()))?;
     assert_eq!(scene.content()?, before);
-    assert_eq!(scene.written(), [""; 0], "what was imported plans to no change");
+    // Our own counter comes with the first mark; nothing else does.
+    let written: Vec<String> =
+        scene.written().into_iter().filter(|one| !one.contains("._alive._fingerpost.")).collect();
+    assert_eq!(written, [""; 0], "what was imported plans to no change");
     Ok(())
 }
 
