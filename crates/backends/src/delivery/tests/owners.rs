@@ -38,7 +38,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const SAFE: Duration = Duration::from_secs(78);
 /// Whoever does nothing for no longer than this is not taken for dead.
 const BRIEF: Duration = Duration::from_secs(35);
-/// Nobody whose counter rests may be robbed who was up for so long since the robber began to wait: it must have looked, with
+/// Nobody whose counter rests may be robbed who was up for so long since it met the robber: it must have looked, with
 /// the slowest clock after 64 seconds, and moved its counter, although requests fail.
 const AWAKE: Duration = Duration::from_secs(100);
 /// So long at most a shared set may be without the part of one who lives, where the store has no conditions: a round of
@@ -63,8 +63,8 @@ struct Simulation {
     moved: BTreeMap<String, (Duration, Duration)>,
     /// When an owner's counter, which had rested, began to move.
     roused: BTreeMap<String, Duration>,
-    /// For how long every owner had been up when one began to wait for what one owner has alone.
-    awake: BTreeMap<String, Vec<Duration>>,
+    /// For how long an owner had been up when it and another both had marks of what one owner has alone.
+    met: BTreeMap<(String, String), Duration>,
     /// Since when a shared set is without the part of an owner who lives.
     lost: BTreeMap<usize, Duration>,
     /// When an owner last had this heir.
@@ -105,7 +105,7 @@ impl Simulation {
             has_faults: true,
             moved: BTreeMap::new(),
             roused: BTreeMap::new(),
-            awake: BTreeMap::new(),
+            met: BTreeMap::new(),
             lost: BTreeMap::new(),
             given: BTreeMap::new(),
             made: Duration::ZERO,

@@ -104,11 +104,12 @@ impl Simulation {
         self.store.rests(owner) || was_roused
     }
 
-    /// Whether an owner whose counter rests, or did until just now, was not up for long enough since another waits.
-    fn is_absent(&self, owner: &str, waits: &str) -> bool {
-        let number = self.owners.iter().position(|one| one.id == owner);
-        let awake = |number: usize| Some(self.owners[number].awake - *self.awake.get(waits)?.get(number)?);
-        self.is_at_rest(owner) && number.and_then(awake).is_some_and(|awake| awake < AWAKE)
+    /// Whether an owner whose counter rests, or did until just now, was not up for long enough since it met another.
+    fn is_absent(&self, owner: &str, other: &str) -> bool {
+        let awake = self.owners.iter().find(|one| one.id == owner).map(|one| one.awake);
+        let met = self.met.get(&(owner.to_owned(), other.to_owned()));
+        let was_up = awake.zip(met).map(|(awake, met)| awake - *met);
+        self.is_at_rest(owner) && was_up.is_some_and(|was_up| was_up < AWAKE)
     }
 
     /// Whether an owner must know that another waits for what one owner has alone, and lives.
@@ -124,17 +125,25 @@ impl Simulation {
         self.store.marks(ALONE).any(|mark| mark.owner != us.id && waits(&mark))
     }
 
-    /// Puts down since when who waits for what one owner has alone.
+    /// Puts down since when who waits for what one owner has alone, and who met whom there.
     pub(super) fn note_waiting(&mut self) {
         let wants = |mark: &Mark| mark.terms.wants.contains(&Rtype::A);
         let waiting: BTreeSet<String> =
             self.store.marks(ALONE).filter(wants).map(|mark| mark.owner).collect();
         self.waits_since.retain(|owner, _| waiting.contains(owner));
-        for owner in
-            waiting.into_iter().filter(|owner| !self.waits_since.contains_key(owner)).collect::<Vec<_>>()
-        {
-            self.awake.insert(owner.clone(), self.owners.iter().map(|owner| owner.awake).collect());
-            self.waits_since.insert(owner, self.now);
+        for owner in waiting {
+            self.waits_since.entry(owner).or_insert(self.now);
+        }
+        self.note_met();
+    }
+
+    /// Puts down for how long owners had been up when the later of two of them came to the name.
+    fn note_met(&mut self) {
+        let marked: BTreeSet<String> = self.store.marks(ALONE).map(|mark| mark.owner).collect();
+        self.met.retain(|(one, other), _| marked.contains(one) && marked.contains(other));
+        let there = || self.owners.iter().filter(|owner| marked.contains(&owner.id));
+        for (one, other) in there().flat_map(|one| there().map(move |other| (one, other))) {
+            self.met.entry((one.id.clone(), other.id.clone())).or_insert(one.awake);
         }
     }
 
