@@ -47,13 +47,16 @@ impl Scene {
         Ok(())
     }
 
-    /// The zone's content, the SOA and our marks left out.
+    /// The zone's content, the SOA and our marks left out. PowerDNS has the records of a set in any order.
     fn content(&self) -> Result<Vec<String>> {
         let url = format!("{}/api/v1/servers/localhost/zones/example.com.", self.powerdns.url());
         let zone: Value = serde_json::from_str(
             &ureq::get(&url).header("X-API-Key", "test-key").call()?.body_mut().read_to_string()?,
         )?;
-        let sets = zone["rrsets"].as_array().cloned().unwrap_or_default();
+        let mut sets = zone["rrsets"].as_array().cloned().unwrap_or_default();
+        for records in sets.iter_mut().filter_map(|set| set["records"].as_array_mut()) {
+            records.sort_by_key(ToString::to_string);
+        }
         let is_content = |set: &&Value| {
             set["type"] != "SOA" && !set["name"].as_str().is_some_and(|name| name.contains("_fingerpost"))
         };
