@@ -4,6 +4,7 @@
 //! idea of the other's hardware address, so nobody is told that anything is wrong.
 
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Result, ensure};
 
@@ -20,8 +21,11 @@ const NOBODY: &str = "02:00:00:00:00:99";
 impl Network {
     /// So many hosts, with a link between every two.
     pub fn mesh(count: usize) -> Result<Network> {
-        let id = std::process::id();
-        let network = Network { hosts: (0..count).map(|host| format!("fingerpost-{id}-{host}")).collect() };
+        // Tests run side by side in one process, and each may have a network.
+        static NETWORKS: AtomicUsize = AtomicUsize::new(0);
+        let (process, number) = (std::process::id(), NETWORKS.fetch_add(1, Ordering::Relaxed));
+        let name = |host| format!("fingerpost-{process}-{number}-{host}");
+        let network = Network { hosts: (0..count).map(name).collect() };
         for (host, name) in network.hosts.iter().enumerate() {
             ip(&["netns", "add", name])?;
             ip(&["-n", name, "link", "set", "lo", "up"])?;

@@ -13,6 +13,8 @@ const REGIONS: [&str; 3] = ["weu", "neu", "eus"];
 const WITNESS: usize = 3;
 /// How long each cut lasts: longer than the lease.
 const CUT: Duration = Duration::from_secs(4);
+/// Between two looks, so that other tests get their turn.
+const PAUSE: Duration = Duration::from_millis(100);
 
 struct Region {
     host: usize,
@@ -181,6 +183,7 @@ fn endure(network: &Network, regions: &[Region]) -> Result<()> {
         for region in regions {
             ensure!(!region.answer(network)?.is_empty(), "{} has an empty answer", REGIONS[region.host]);
         }
+        std::thread::sleep(PAUSE);
     }
     Ok(())
 }
