@@ -24,7 +24,10 @@ impl ExternalDns {
     /// Starts it on the DNSEndpoints of a cluster, into a webhook provider at this URL.
     pub fn with_webhook(kubeconfig: &Path, url: &str, domain: &str, flags: &[&str]) -> Result<ExternalDns> {
         let url = format!("--webhook-provider-url={url}");
-        ExternalDns::into(kubeconfig, &["--provider=webhook", &url], domain, flags)
+        // It ends when a provider takes longer than this, and on a busy machine one may.
+        let patience = ["--webhook-provider-read-timeout=60s", "--webhook-provider-write-timeout=60s"];
+        let provider = [&["--provider=webhook", &url], &patience[..]].concat();
+        ExternalDns::into(kubeconfig, &provider, domain, flags)
     }
 
     fn into(kubeconfig: &Path, provider: &[&str], domain: &str, flags: &[&str]) -> Result<ExternalDns> {
