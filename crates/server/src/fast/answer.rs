@@ -28,6 +28,8 @@ const POINTER: u16 = 0xc000;
 const ASKED: u16 = POINTER | HEADER as u16;
 /// Owner pointer, type, class, TTL and length before a record's data.
 pub(super) const RECORD_HEAD: usize = 12;
+/// How long header and question of most queries are at most.
+const SHORT: usize = 64;
 
 /// A question whose zone is known.
 #[derive(Clone, Copy, Debug)]
@@ -235,7 +237,7 @@ impl<'o> Writer<'o> {
         let size = edns.map_or(SMALLEST_SIZE, |edns| edns.size.clamp(SMALLEST_SIZE, UDP_SIZE));
         let opt = edns.map_or(0, |_| OPT_LENGTH + options.length);
         let (at, limit) = (question.end(), usize::from(size).checked_sub(opt)?);
-        out.get_mut(..at)?.copy_from_slice(message.get(..at)?);
+        echo(out, message, at)?;
         Some(Writer { out, at, limit, answers: 0, authorities: 0, scope: 0 })
     }
 
@@ -376,6 +378,17 @@ impl<'o> Writer<'o> {
         self.at = end;
         Some(())
     }
+}
+
+/// Copies the start of a message; most questions are short, and these go without a call. What comes after them is
+/// written later.
+#[inline]
+fn echo(out: &mut [u8], message: &[u8], length: usize) -> Option<()> {
+    match (out.first_chunk_mut::<SHORT>(), message.first_chunk()) {
+        (Some(out), Some(message)) if length <= SHORT => *out = *message,
+        _ => out.get_mut(..length)?.copy_from_slice(message.get(..length)?),
+    }
+    Some(())
 }
 
 #[inline]

@@ -36,6 +36,8 @@ pub(super) fn bind(address: SocketAddr) -> io::Result<Socket> {
     socket.set_reuse_port(true)?;
     // A wish: where the kernel allows less, the server works all the same.
     let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
+    // A wish as well.
+    let _ = system::send_whole(&socket, address.is_ipv4());
     if address.ip().is_unspecified() {
         system::tell_destination(&socket, address.is_ipv4())?;
     }

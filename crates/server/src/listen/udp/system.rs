@@ -16,14 +16,16 @@ use socket2::Socket;
 
 /// How many datagrams a call takes or sends; more gain nothing.
 pub(super) const BATCH: usize = 64;
-/// What is kept of a datagram; nobody asks anything in more.
-pub(super) const LONGEST_QUERY: usize = 4096;
+/// What is kept of a datagram: as much as we tell clients to send (RFC 6891 section 6.2.3). Nobody asks
+/// anything in more, and every page that a batch is spread over is one more to be looked up.
+pub(super) const LONGEST_QUERY: usize = 1232;
 /// Room for the longest response, and for a word after it.
 pub(super) const RESPONSE: usize = 1232 + 16;
 
-/// Room between queries: not a multiple of a page, or all would compete for the same cache lines.
-const QUERY_STRIDE: usize = LONGEST_QUERY + 192;
-const RESPONSE_STRIDE: usize = 1344;
+/// Room between queries: an odd number of cache lines, or many would compete for the same ones.
+const QUERY_STRIDE: usize = 1344;
+/// Where responses begin, which are written one after the other.
+const CACHE_LINE: usize = 64;
 /// Room for a socket address of either family.
 const ADDRESS: usize = 32;
 const CONTROL: usize = 64;
@@ -65,6 +67,10 @@ pub(super) struct Responses {
     headers: Vec<libc::mmsghdr>,
     vectors: Vec<libc::iovec>,
     queued: usize,
+    /// Where the next response begins.
+    start: usize,
+    /// Whether what does not fit is sent in pieces.
+    in_pieces: bool,
 }
 
 impl Batch {
@@ -162,17 +168,18 @@ impl Responses {
         });
         Responses {
             headers: headers.collect(),
-            buffers: vec![0; BATCH * RESPONSE_STRIDE],
+            buffers: vec![0; BATCH * RESPONSE.next_multiple_of(CACHE_LINE)],
             vectors,
             queued: 0,
+            start: 0,
+            in_pieces: false,
         }
     }
 
-    /// Room for the response to a query.
+    /// Room for the next response.
     #[inline]
-    pub(super) fn room(&mut self, at: usize) -> &mut [u8] {
-        let start = at * RESPONSE_STRIDE;
-        self.buffers.get_mut(start..start + RESPONSE).unwrap_or_default()
+    pub(super) fn room(&mut self) -> &mut [u8] {
+        self.buffers.get_mut(self.start..self.start + RESPONSE).unwrap_or_default()
     }
 
     /// Has the response to a query be sent, of which the first `length` octets have been written.
@@ -181,9 +188,10 @@ impl Responses {
         let (Some(query), Some(vector)) = (queries.headers.get(at), self.vectors.get_mut(self.queued)) else {
             return;
         };
-        let (start, length) = (at * RESPONSE_STRIDE, length.min(RESPONSE));
-        vector.iov_base = self.buffers[start..start + length].as_mut_ptr().cast();
+        let length = length.min(RESPONSE);
+        vector.iov_base = self.buffers[self.start..self.start + length].as_mut_ptr().cast();
         vector.iov_len = length;
+        self.start += length.next_multiple_of(CACHE_LINE);
         let header = &mut self.headers[self.queued].msg_hdr;
         header.msg_name = query.msg_hdr.msg_name;
         header.msg_namelen = query.msg_hdr.msg_namelen;
@@ -205,11 +213,18 @@ impl Responses {
             };
             match usize::try_from(sent) {
                 Ok(sent) if sent > 0 => done += sent,
-                _ if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
-                _ => (done, failed) = (done + 1, failed + 1),
+                _ => match io::Error::last_os_error().raw_os_error() {
+                    Some(libc::EINTR) => {}
+                    // The machine's own network takes less at a time than any that DNS is made for.
+                    Some(libc::EMSGSIZE) if !self.in_pieces => {
+                        send_in_pieces(socket);
+                        self.in_pieces = true;
+                    }
+                    _ => (done, failed) = (done + 1, failed + 1),
+                },
             }
         }
-        self.queued = 0;
+        (self.queued, self.start) = (0, 0);
         failed
     }
 }
@@ -243,13 +258,38 @@ fn socket_address(address: &Address) -> Option<SocketAddr> {
 
 /// Has the kernel say with each datagram which address it was sent to.
 pub(super) fn tell_destination(socket: &Socket, is_ipv4: bool) -> io::Result<()> {
-    let (level, option) = match is_ipv4 {
-        true => (libc::IPPROTO_IP, libc::IP_PKTINFO),
-        false => (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO),
-    };
-    let (on, length) = (1 as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
+    match is_ipv4 {
+        true => set_option(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, 1),
+        false => set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1),
+    }
+}
+
+/// Has responses sent whole or not at all (RFC 9715 section 3.1), whatever the kernel was told about the way to a
+/// client; who tells it may be anybody. Ours fit every way that DNS is used on.
+pub(super) fn send_whole(socket: &Socket, is_ipv4: bool) -> io::Result<()> {
+    match is_ipv4 {
+        true => set_option(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE),
+        false => set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE),
+    }
+}
+
+/// Has responses sent in pieces where they do not fit, as the kernel does unless it is told otherwise.
+fn send_in_pieces(socket: &Socket) {
+    // The socket is of one family, and the other's option is refused.
+    let _ = set_option(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_WANT);
+    let _ = set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_WANT);
+}
+
+fn set_option(
+    socket: &Socket,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
+    let length = size_of::<libc::c_int>() as libc::socklen_t;
     // SAFETY: the option's value is an int, and is as long as it says.
-    let set = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const on).cast(), length) };
+    let set =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), length) };
     if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

@@ -131,7 +131,7 @@ impl Worker {
             let network = self.limiter.limited(client.ip());
             let query = Received { buffer, length, client, network, prepared: prepared.as_ref() };
             let sight = sights.of(client.ip());
-            match self.answer_one(&query, sight, moment, responses.room(at)) {
+            match self.answer_one(&query, sight, moment, responses.room()) {
                 Some(length) => responses.queue(queries, at, length),
                 None => self.tally.add(Count::Dropped, 1),
             }
