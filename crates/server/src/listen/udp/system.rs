@@ -24,8 +24,9 @@ pub(super) const RESPONSE: usize = 1232 + 16;
 
 /// Room between queries: an odd number of cache lines, or many would compete for the same ones.
 const QUERY_STRIDE: usize = 1344;
-/// Where responses begin, which are written one after the other.
+/// Responses are written one after the other, each from the start of a cache line.
 const CACHE_LINE: usize = 64;
+const RESPONSE_STRIDE: usize = RESPONSE.next_multiple_of(CACHE_LINE);
 /// Room for a socket address of either family.
 const ADDRESS: usize = 32;
 const CONTROL: usize = 64;
@@ -37,6 +38,9 @@ const CONTROL_HEAD: usize = size_of::<libc::cmsghdr>();
 #[repr(C, align(8))]
 struct Address([u8; ADDRESS]);
 
+/// No address: of no family.
+const NOBODY: Address = Address([0; ADDRESS]);
+
 /// Control messages as the kernel writes them.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
@@ -46,6 +50,7 @@ struct Control([u8; CONTROL]);
 pub(super) struct Batch {
     pub(super) queries: Queries,
     pub(super) responses: Responses,
+    pub(super) messages: Messages,
 }
 
 /// What was received.
@@ -53,159 +58,62 @@ pub(super) struct Queries {
     buffers: Vec<u8>,
     addresses: Vec<Address>,
     controls: Vec<Control>,
-    headers: Vec<libc::mmsghdr>,
-    /// The kernel reads these through the headers.
-    _vectors: Vec<libc::iovec>,
     /// How much of the control room is offered to the kernel.
     control_length: usize,
-    received: usize,
 }
 
-/// What is to be sent.
+/// What was answered, one response after the other.
 pub(super) struct Responses {
     buffers: Vec<u8>,
+    /// Where the next one begins.
+    start: usize,
+}
+
+/// What the kernel is told: first where to put queries, then, in the same place, which responses to send. A
+/// response is never further to the back than its query, so that this says enough about those still to be answered.
+pub(super) struct Messages {
     headers: Vec<libc::mmsghdr>,
     vectors: Vec<libc::iovec>,
+    received: usize,
     queued: usize,
-    /// Where the next response begins.
-    start: usize,
-    /// Whether what does not fit is sent in pieces.
+    /// Whether responses that do not fit are sent in pieces.
     in_pieces: bool,
 }
 
 impl Batch {
     /// `from_any` is for a socket that listens on every address of the machine.
     pub(super) fn new(from_any: bool) -> Batch {
-        let queries = Queries::new(if from_any { CONTROL } else { 0 });
-        Batch { queries, responses: Responses::new() }
-    }
-}
-
-impl Queries {
-    fn new(control_length: usize) -> Queries {
-        let mut buffers = vec![0; BATCH * QUERY_STRIDE];
-        let mut addresses = vec![Address([0; ADDRESS]); BATCH];
-        let mut controls = vec![Control([0; CONTROL]); BATCH];
-        let chunks = buffers.chunks_exact_mut(QUERY_STRIDE);
-        let mut vectors: Vec<libc::iovec> = chunks
-            .map(|chunk| libc::iovec { iov_base: chunk.as_mut_ptr().cast(), iov_len: LONGEST_QUERY })
-            .collect();
-        let headers = (0..BATCH)
-            .map(|at| {
-                let mut header = empty_header();
-                header.msg_hdr.msg_iov = &raw mut vectors[at];
-                header.msg_hdr.msg_iovlen = 1;
-                header.msg_hdr.msg_name = addresses[at].0.as_mut_ptr().cast();
-                header.msg_hdr.msg_control = match control_length {
-                    0 => null_mut(),
-                    _ => controls[at].0.as_mut_ptr().cast(),
-                };
-                header
-            })
-            .collect();
-        Queries { buffers, addresses, controls, headers, _vectors: vectors, control_length, received: BATCH }
+        let control_length = if from_any { CONTROL } else { 0 };
+        Batch {
+            queries: Queries::new(control_length),
+            responses: Responses { buffers: vec![0; BATCH * RESPONSE_STRIDE], start: 0 },
+            messages: Messages::new(),
+        }
     }
 
     /// Takes what has arrived; waits for the first where `wait` says so. Gives how many there are.
     pub(super) fn receive(&mut self, socket: &Socket, wait: bool) -> io::Result<usize> {
-        for header in &mut self.headers[..self.received] {
-            header.msg_hdr.msg_namelen = ADDRESS as libc::socklen_t;
-            header.msg_hdr.msg_controllen = self.control_length as _;
-        }
-        self.received = 0;
+        self.messages.offer(&mut self.queries);
         let flags = if wait { libc::MSG_WAITFORONE } else { libc::MSG_DONTWAIT };
-        // SAFETY: every header points to an iovec, an address and a control buffer of `self`, which
-        // are as long as the header says, and nobody else reads or writes them during the call.
+        // SAFETY: every header points to an iovec of the messages, and to a buffer, an address and a control buffer of
+        // the queries, which are as long as the header says; nobody else reads or writes them during the call.
         let received = unsafe {
-            let headers = self.headers.as_mut_ptr();
+            let headers = self.messages.headers.as_mut_ptr();
             libc::recvmmsg(socket.as_raw_fd(), headers, BATCH as libc::c_uint, flags as _, null_mut())
         };
-        self.received = usize::try_from(received).map_err(|_| io::Error::last_os_error())?;
-        self.prepare_sources();
-        Ok(self.received)
-    }
-
-    /// Turns where datagrams arrived into where replies leave from: the address, by whatever
-    /// interface leads there. A link-local address means nothing without its interface.
-    fn prepare_sources(&mut self) {
-        if self.control_length == 0 {
-            return;
-        }
-        for (control, address) in self.controls.iter_mut().zip(&self.addresses).take(self.received) {
-            let data = &mut control.0[CONTROL_HEAD..];
-            match family(address) {
-                libc::AF_INET => data[..4].fill(0),
-                libc::AF_INET6 if !(data[0] == 0xfe && data[1] & 0xc0 == 0x80) => data[16..20].fill(0),
-                _ => {}
-            }
-        }
-    }
-
-    /// A query's buffer, with room after it, and the query's length.
-    #[inline]
-    pub(super) fn query(&self, at: usize) -> (&[u8], usize) {
-        let length = self.headers.get(at).map_or(0, |header| header.msg_len as usize);
-        let buffer = self.buffers.get(at * QUERY_STRIDE..(at + 1) * QUERY_STRIDE).unwrap_or_default();
-        (buffer, length.min(LONGEST_QUERY))
-    }
-
-    /// Who sent a query; none where nobody did and a stop ended the wait.
-    #[inline]
-    pub(super) fn client(&self, at: usize) -> Option<SocketAddr> {
-        let named = self.headers.get(at)?.msg_hdr.msg_namelen > 0;
-        self.addresses.get(at).filter(|_| named).and_then(socket_address)
-    }
-}
-
-impl Responses {
-    fn new() -> Responses {
-        let mut vectors = vec![libc::iovec { iov_base: null_mut(), iov_len: 0 }; BATCH];
-        let headers = vectors.iter_mut().map(|vector| {
-            let mut header = empty_header();
-            header.msg_hdr.msg_iov = vector;
-            header.msg_hdr.msg_iovlen = 1;
-            header
-        });
-        Responses {
-            headers: headers.collect(),
-            buffers: vec![0; BATCH * RESPONSE.next_multiple_of(CACHE_LINE)],
-            vectors,
-            queued: 0,
-            start: 0,
-            in_pieces: false,
-        }
-    }
-
-    /// Room for the next response.
-    #[inline]
-    pub(super) fn room(&mut self) -> &mut [u8] {
-        self.buffers.get_mut(self.start..self.start + RESPONSE).unwrap_or_default()
-    }
-
-    /// Has the response to a query be sent, of which the first `length` octets have been written.
-    #[inline]
-    pub(super) fn queue(&mut self, queries: &Queries, at: usize, length: usize) {
-        let (Some(query), Some(vector)) = (queries.headers.get(at), self.vectors.get_mut(self.queued)) else {
-            return;
-        };
-        let length = length.min(RESPONSE);
-        vector.iov_base = self.buffers[self.start..self.start + length].as_mut_ptr().cast();
-        vector.iov_len = length;
-        self.start += length.next_multiple_of(CACHE_LINE);
-        let header = &mut self.headers[self.queued].msg_hdr;
-        header.msg_name = query.msg_hdr.msg_name;
-        header.msg_namelen = query.msg_hdr.msg_namelen;
-        header.msg_control = query.msg_hdr.msg_control;
-        header.msg_controllen = query.msg_hdr.msg_controllen;
-        self.queued += 1;
+        let received = usize::try_from(received).map_err(|_| io::Error::last_os_error())?;
+        self.messages.received = received;
+        self.queries.prepare_sources(received);
+        Ok(received)
     }
 
     /// Sends what is queued; gives how many could not be sent. The kernel stops at the first that
     /// fails, and says why only where it is the first of a call: then it is passed over.
     pub(super) fn send(&mut self, socket: &Socket) -> u64 {
+        let messages = &mut self.messages;
         let (mut done, mut failed) = (0, 0);
-        while done < self.queued {
-            let headers = &mut self.headers[done..self.queued];
+        while done < messages.queued {
+            let headers = &mut messages.headers[done..messages.queued];
             // SAFETY: every header up to `queued` points to an iovec, a response, an address and a
             // control buffer of this batch, as long as the header says.
             let sent = unsafe {
@@ -216,16 +124,128 @@ impl Responses {
                 _ => match io::Error::last_os_error().raw_os_error() {
                     Some(libc::EINTR) => {}
                     // The machine's own network takes less at a time than any that DNS is made for.
-                    Some(libc::EMSGSIZE) if !self.in_pieces => {
+                    Some(libc::EMSGSIZE) if !messages.in_pieces => {
                         send_in_pieces(socket);
-                        self.in_pieces = true;
+                        messages.in_pieces = true;
                     }
                     _ => (done, failed) = (done + 1, failed + 1),
                 },
             }
         }
-        (self.queued, self.start) = (0, 0);
+        (messages.queued, self.responses.start) = (0, 0);
         failed
+    }
+}
+
+impl Queries {
+    fn new(control_length: usize) -> Queries {
+        Queries {
+            buffers: vec![0; BATCH * QUERY_STRIDE],
+            addresses: vec![NOBODY; BATCH],
+            controls: vec![Control([0; CONTROL]); BATCH],
+            control_length,
+        }
+    }
+
+    /// Turns where datagrams arrived into where replies leave from: the address, by whatever
+    /// interface leads there. A link-local address means nothing without its interface.
+    fn prepare_sources(&mut self, received: usize) {
+        if self.control_length == 0 {
+            return;
+        }
+        for (control, address) in self.controls.iter_mut().zip(&self.addresses).take(received) {
+            let data = &mut control.0[CONTROL_HEAD..];
+            match family(address) {
+                libc::AF_INET => data[..4].fill(0),
+                libc::AF_INET6 if !(data[0] == 0xfe && data[1] & 0xc0 == 0x80) => data[16..20].fill(0),
+                _ => {}
+            }
+        }
+    }
+
+    /// A query's buffer, with room after the query.
+    #[inline]
+    pub(super) fn buffer(&self, at: usize) -> &[u8] {
+        self.buffers.get(at * QUERY_STRIDE..(at + 1) * QUERY_STRIDE).unwrap_or_default()
+    }
+
+    /// Who sent a query; none where nobody did and a stop ended the wait.
+    #[inline]
+    pub(super) fn client(&self, at: usize) -> Option<SocketAddr> {
+        self.addresses.get(at).and_then(socket_address)
+    }
+}
+
+impl Responses {
+    /// Room for the next response.
+    #[inline]
+    pub(super) fn room(&mut self) -> &mut [u8] {
+        self.buffers.get_mut(self.start..self.start + RESPONSE).unwrap_or_default()
+    }
+
+    /// Keeps the next response, of which the first `length` octets have been written.
+    #[inline]
+    fn keep(&mut self, length: usize) -> &mut [u8] {
+        let start = self.start;
+        self.start += length.next_multiple_of(CACHE_LINE);
+        self.buffers.get_mut(start..start + length).unwrap_or_default()
+    }
+}
+
+impl Messages {
+    fn new() -> Messages {
+        let mut vectors = vec![libc::iovec { iov_base: null_mut(), iov_len: 0 }; BATCH];
+        let headers = vectors.iter_mut().map(|vector| {
+            let mut header = empty_header();
+            header.msg_hdr.msg_iov = vector;
+            header.msg_hdr.msg_iovlen = 1;
+            header
+        });
+        // At first all have to be offered.
+        Messages { headers: headers.collect(), vectors, received: BATCH, queued: 0, in_pieces: false }
+    }
+
+    /// Offers the kernel room for queries again, where others were received.
+    fn offer(&mut self, queries: &mut Queries) {
+        let Queries { buffers, addresses, controls, control_length } = queries;
+        let rooms = buffers.chunks_exact_mut(QUERY_STRIDE).zip(addresses).zip(controls);
+        let messages = self.headers.iter_mut().zip(&mut self.vectors).take(self.received);
+        for ((header, vector), ((room, address), control)) in messages.zip(rooms) {
+            (vector.iov_base, vector.iov_len) = (room.as_mut_ptr().cast(), LONGEST_QUERY);
+            *address = NOBODY;
+            let header = &mut header.msg_hdr;
+            (header.msg_name, header.msg_namelen) =
+                (address.0.as_mut_ptr().cast(), ADDRESS as libc::socklen_t);
+            header.msg_control =
+                if *control_length == 0 { null_mut() } else { control.0.as_mut_ptr().cast() };
+            header.msg_controllen = *control_length as _;
+        }
+        self.received = 0;
+    }
+
+    /// How long a query is that is still to be answered.
+    #[inline]
+    pub(super) fn length(&self, at: usize) -> usize {
+        self.headers.get(at).map_or(0, |header| header.msg_len as usize).min(LONGEST_QUERY)
+    }
+
+    /// Has the response to a query be sent, of which the first `length` octets have been written.
+    #[inline]
+    pub(super) fn queue(&mut self, responses: &mut Responses, at: usize, length: usize) {
+        let response = responses.keep(length.min(RESPONSE));
+        let Some(query) = self.headers.get(at).map(|header| header.msg_hdr) else { return };
+        let (Some(header), Some(vector)) =
+            (self.headers.get_mut(self.queued), self.vectors.get_mut(self.queued))
+        else {
+            return;
+        };
+        (vector.iov_base, vector.iov_len) = (response.as_mut_ptr().cast(), response.len());
+        if at != self.queued {
+            let header = &mut header.msg_hdr;
+            (header.msg_name, header.msg_namelen) = (query.msg_name, query.msg_namelen);
+            (header.msg_control, header.msg_controllen) = (query.msg_control, query.msg_controllen);
+        }
+        self.queued += 1;
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use smallvec::SmallVec;
 use socket2::Socket;
 
-use super::system::{BATCH, Batch, Queries, prefetch};
+use super::system::{BATCH, Batch, prefetch};
 use crate::counters::{Count, Tally};
 use crate::fast::{Prepared, Question};
 use crate::listen::{Service, draw, seconds};
@@ -76,7 +76,7 @@ impl Worker {
     pub(super) fn run(mut self, from_any: bool) {
         let mut batch = Batch::new(from_any);
         let mut questions = [Question::EMPTY; BATCH];
-        while let Some(count) = self.receive(&mut batch.queries) {
+        while let Some(count) = self.receive(&mut batch) {
             // What one query does to us is not to be felt by all who come after it.
             if panic::catch_unwind(AssertUnwindSafe(|| {
                 self.answer(&mut batch, &mut questions[..count.min(BATCH)])
@@ -87,17 +87,17 @@ impl Worker {
             }
             // Whoever has an answer finds it counted.
             self.tally.publish();
-            let failed = batch.responses.send(&self.socket);
+            let failed = batch.send(&self.socket);
             self.tally.add(Count::Dropped, failed);
         }
         self.tally.publish();
     }
 
     /// The next batch; none after the stop, once nothing is left.
-    fn receive(&mut self, queries: &mut Queries) -> Option<usize> {
+    fn receive(&mut self, batch: &mut Batch) -> Option<usize> {
         while self.left > 0 {
             let stopping = self.stopping.load(Ordering::Acquire);
-            match queries.receive(&self.socket, !stopping) {
+            match batch.receive(&self.socket, !stopping) {
                 Ok(count) => {
                     self.left = if stopping { self.left.saturating_sub(count) } else { LAST_QUERIES };
                     return Some(count);
@@ -121,18 +121,18 @@ impl Worker {
         let sights = table.sights(self.service.endpoint);
         let milliseconds = self.start.elapsed().as_millis() as u64;
         let moment = Moment { table: &table, identity: &identity, seconds: seconds(), milliseconds };
-        let Batch { queries, responses } = batch;
         let mut prepared = SmallVec::new();
-        self.prepare(queries, questions, &sights, &mut prepared);
+        self.prepare(batch, questions, &sights, &mut prepared);
         fetch_ahead(&prepared);
         for (at, prepared) in prepared.iter().enumerate() {
+            let Batch { queries, responses, messages } = &mut *batch;
             let Some(client) = queries.client(at) else { continue };
-            let (buffer, length) = queries.query(at);
+            let (buffer, length) = (queries.buffer(at), messages.length(at));
             let network = self.limiter.limited(client.ip());
             let query = Received { buffer, length, client, network, prepared: prepared.as_ref() };
             let sight = sights.of(client.ip());
             match self.answer_one(&query, sight, moment, responses.room()) {
-                Some(length) => responses.queue(queries, at, length),
+                Some(length) => messages.queue(responses, at, length),
                 None => self.tally.add(Count::Dropped, 1),
             }
         }
@@ -142,13 +142,13 @@ impl Worker {
     #[inline]
     fn prepare<'a>(
         &self,
-        queries: &'a Queries,
+        Batch { queries, messages, .. }: &Batch,
         questions: &'a mut [Question],
         sights: &Sights<'a>,
         prepared: &mut PreparedBatch<'a>,
     ) {
         for (at, question) in questions.iter_mut().enumerate() {
-            let (buffer, length) = queries.query(at);
+            let (buffer, length) = (queries.buffer(at), messages.length(at));
             let client = queries.client(at).map(|client| client.ip());
             let origins = client.and_then(|client| sights.of(client).fast());
             let one = origins
