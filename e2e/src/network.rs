@@ -53,6 +53,11 @@ impl Network {
         command
     }
 
+    /// Has a host talk to itself in packets of no more than so many octets.
+    pub fn narrow(&self, host: usize, octets: usize) -> Result<()> {
+        ip(&["-n", &self.hosts[host], "link", "set", "lo", "mtu", &octets.to_string()])
+    }
+
     /// Cuts a link, or mends it.
     pub fn set(&self, (one, other): (usize, usize), whole: bool) -> Result<()> {
         self.set_way((one, other), whole)?;

@@ -24,6 +24,8 @@ mod cluster_dnssec;
 mod cluster_health;
 #[path = "e2e/cluster_transfers.rs"]
 mod cluster_transfers;
+#[path = "e2e/datagrams.rs"]
+mod datagrams;
 #[path = "e2e/definitions.rs"]
 mod definitions;
 #[path = "e2e/delivered.rs"]

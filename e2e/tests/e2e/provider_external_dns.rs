@@ -48,7 +48,7 @@ fn while_it_runs(external: &ExternalDns, steps: impl FnOnce() -> Result<()>) -> 
 
 #[test]
 fn external_dns_creates_changes_and_deletes_through_us_and_reads_its_marks_back() -> Result<()> {
-    let cluster = Cluster::shared()?;
+    let cluster = Cluster::alone()?;
     let namespace = cluster.namespace("kept")?;
     let folder = tempfile::tempdir()?;
     let mut server = ProviderServer::start(folder.path(), &["--protocol", "external-dns", "--zone", ZONE])?;
