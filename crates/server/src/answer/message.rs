@@ -13,7 +13,6 @@ const QR: u8 = 0x80;
 const AA: u8 = 0x04;
 const TC: u8 = 0x02;
 const OPCODE_AND_RD: u8 = 0x79;
-const CD: u8 = 0x10;
 
 /// How many places are remembered for compression; what a large answer has beyond these is
 /// written in full, so that its cost stays linear.
@@ -175,13 +174,15 @@ impl<'a> Message<'a> {
     }
 
     fn header(&mut self, answer: &Answer, counts: [u16; 3], truncated: bool, opt: bool) {
-        let [id_high, id_low, flags_high, flags_low] = self.query.head;
+        let [id_high, id_low, flags_high, _] = self.query.head;
         let mut flags = QR | flags_high & OPCODE_AND_RD;
         flags |= if answer.authoritative { AA } else { 0 };
         flags |= if truncated { TC } else { 0 };
         let rcode = (answer.rcode.number() & 0x0f) as u8;
         let mut header = Vec::with_capacity(HEADER);
-        header.extend_from_slice(&[id_high, id_low, flags, flags_low & CD | rcode]);
+        // An authoritative server checks nothing, so what the client says of checking is not its concern and
+        // is cleared (RFC 4035 section 3.1.6).
+        header.extend_from_slice(&[id_high, id_low, flags, rcode]);
         let questions = u16::from(self.query.question.is_some());
         push(&mut header, &[questions, counts[0], counts[1], counts[2] + u16::from(opt)]);
         self.out[..HEADER].copy_from_slice(&header);

@@ -19,7 +19,6 @@ use crate::{CLIENT_COOKIE, Circumstances, CookieState, Rcode, Reply, ResponseKin
 
 const QR_AND_AA: u8 = 0x84;
 const RD: u8 = 0x01;
-const CD: u8 = 0x10;
 const DO: u8 = 0x80;
 /// Where the option of RFC 7871 has its scope.
 const SCOPE: usize = 3;
@@ -342,7 +341,7 @@ impl<'o> Writer<'o> {
         }
         let header: &mut [u8; HEADER] = self.out.first_chunk_mut()?;
         header[2] = QR_AND_AA | header[2] & RD;
-        header[3] = header[3] & CD | (rcode.number() & 0x0f) as u8;
+        header[3] = (rcode.number() & 0x0f) as u8;
         [header[6], header[7]] = self.answers.to_be_bytes();
         [header[8], header[9]] = self.authorities.to_be_bytes();
         Some(self.at)
