@@ -41,6 +41,9 @@ const BRIEF: Duration = Duration::from_secs(35);
 /// Nobody whose counter rests may be robbed who was up for so long since it met the robber: it must have looked, with
 /// the slowest clock after 64 seconds, and moved its counter, although requests fail.
 const AWAKE: Duration = Duration::from_secs(100);
+/// Nor may anybody whose counter rests be robbed so short a time after it met the robber: 90 seconds and two looks, which
+/// are a minute apart, of the fastest clock.
+const RESTED: Duration = Duration::from_secs(180);
 /// So long at most a shared set may be without the part of one who lives, where the store has no conditions: a round of
 /// the slowest clock, and requests on their way.
 const LOST: Duration = Duration::from_secs(45);
@@ -51,6 +54,13 @@ enum Phase {
     /// A write that was found to be in order, change by change.
     Judged(Vec<bool>),
     Answered(Outcome),
+}
+
+/// One owner's meeting with another.
+struct Meeting {
+    at: Duration,
+    /// For how long the one had been up.
+    awake: Duration,
 }
 
 struct Simulation {
@@ -64,7 +74,7 @@ struct Simulation {
     /// When an owner's counter, which had rested, began to move.
     roused: BTreeMap<String, Duration>,
     /// For how long an owner had been up when it and another both had marks of what one owner has alone.
-    met: BTreeMap<(String, String), Duration>,
+    met: BTreeMap<(String, String), Meeting>,
     /// Since when a shared set is without the part of an owner who lives.
     lost: BTreeMap<usize, Duration>,
     /// When an owner last had this heir.

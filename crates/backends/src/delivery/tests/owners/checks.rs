@@ -8,7 +8,9 @@ use dns::{Rdata, Rtype};
 use super::super::super::task::What;
 use super::super::world::name;
 use super::owner::Owner;
-use super::{ALONE, AWAKE, FOREIGN, LOST, SAFE, SHARED, Simulation, TIMEOUT, ZONE, address, key};
+use super::{
+    ALONE, AWAKE, FOREIGN, LOST, Meeting, RESTED, SAFE, SHARED, Simulation, TIMEOUT, ZONE, address, key,
+};
 use crate::marks::{Liveness, Mark};
 use crate::{Entry, SetKey};
 
@@ -104,12 +106,14 @@ impl Simulation {
         self.store.rests(owner) || was_roused
     }
 
-    /// Whether an owner whose counter rests, or did until just now, was not up for long enough since it met another.
+    /// Whether an owner whose counter rests, or did until just now, had its time since it met another, and was not up
+    /// for long enough of it.
     fn is_absent(&self, owner: &str, other: &str) -> bool {
         let awake = self.owners.iter().find(|one| one.id == owner).map(|one| one.awake);
         let met = self.met.get(&(owner.to_owned(), other.to_owned()));
-        let was_up = awake.zip(met).map(|(awake, met)| awake - *met);
-        self.is_at_rest(owner) && was_up.is_some_and(|was_up| was_up < AWAKE)
+        let was_absent =
+            |(awake, met): (Duration, &Meeting)| self.now - met.at >= RESTED && awake - met.awake < AWAKE;
+        self.is_at_rest(owner) && awake.zip(met).is_some_and(was_absent)
     }
 
     /// Whether an owner must know that another waits for what one owner has alone, and lives.
@@ -137,13 +141,14 @@ impl Simulation {
         self.note_met();
     }
 
-    /// Puts down for how long owners had been up when the later of two of them came to the name.
+    /// Puts down when the later of two owners came to the name, and for how long each had been up by then.
     fn note_met(&mut self) {
         let marked: BTreeSet<String> = self.store.marks(ALONE).map(|mark| mark.owner).collect();
         self.met.retain(|(one, other), _| marked.contains(one) && marked.contains(other));
         let there = || self.owners.iter().filter(|owner| marked.contains(&owner.id));
         for (one, other) in there().flat_map(|one| there().map(move |other| (one, other))) {
-            self.met.entry((one.id.clone(), other.id.clone())).or_insert(one.awake);
+            let meeting = Meeting { at: self.now, awake: one.awake };
+            self.met.entry((one.id.clone(), other.id.clone())).or_insert(meeting);
         }
     }
 
