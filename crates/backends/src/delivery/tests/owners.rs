@@ -154,6 +154,13 @@ fn promise_14_and_takeovers_hold_in_random_histories_of_several_owners() {
     super::simulation::run_each("0..100", "several owners", run);
 }
 
+/// Two make a name at once, and the one whose write does not fit any more wrote over the other's without a look at
+/// its mark.
+#[test]
+fn a_history_that_failed_once_holds() {
+    run(3392);
+}
+
 /// Two owners that want the same name, of which the first has it and the second has not started.
 fn holder(compares: bool) -> Simulation {
     let mut two = Simulation::new(7);

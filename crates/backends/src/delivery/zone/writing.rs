@@ -306,6 +306,8 @@ impl Zone {
         if *failure != Failure::Changed {
             return types.iter().for_each(|rtype| self.fail(name, *rtype, &Trouble::from(failure), at));
         }
+        // Whoever wrote there may have a mark of it that we have not seen, and what is another's is not written over.
+        self.turn.must_read |= what == What::Sets && self.turn.reads_zones();
         let retry = &at.class.settings.retry;
         let active = self.active.entry(name.clone()).or_default();
         active.look = true;
