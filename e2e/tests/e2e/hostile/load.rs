@@ -11,6 +11,8 @@ use super::{PATIENCE, answers, socket};
 
 /// After how many datagrams the servers have to answer a client.
 const WAVE: usize = 1000;
+/// After how long a question is asked again that a full buffer may have swallowed.
+const AGAIN: Duration = Duration::from_millis(50);
 /// How many messages follow each other in a stream.
 const BY_STREAM: usize = 20;
 /// A message that says to be longer than it is.
@@ -72,7 +74,7 @@ impl Load {
     fn catch_up(&mut self, server: SocketAddr) {
         let (query, mut buffer) = (with_type(4711, 1), [0; 4096]);
         self.socket.set_nonblocking(false).unwrap();
-        self.socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+        self.socket.set_read_timeout(Some(AGAIN)).unwrap();
         let caught_up = eventually(|| {
             self.socket.send_to(&query, server).unwrap();
             self.sent.questions += 1;
