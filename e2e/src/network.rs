@@ -58,6 +58,13 @@ impl Network {
         ip(&["-n", &self.hosts[host], "link", "set", "lo", "mtu", &octets.to_string()])
     }
 
+    /// Has a host believe that the way to itself takes packets of no more than so many octets.
+    pub fn narrow_way(&self, host: usize, octets: usize) -> Result<()> {
+        let (name, address, octets) = (&self.hosts[host], self.address(host), octets.to_string());
+        let way = ["route", "replace", "local", &address, "dev", "lo", "table", "local"];
+        ip(&[&["-n", name], &way[..], &["src", &address, "mtu", &octets]].concat())
+    }
+
     /// Cuts a link, or mends it.
     pub fn set(&self, (one, other): (usize, usize), whole: bool) -> Result<()> {
         self.set_way((one, other), whole)?;

@@ -73,7 +73,7 @@ struct Simulation {
     moved: BTreeMap<String, (Duration, Duration)>,
     /// When an owner's counter, which had rested, began to move.
     roused: BTreeMap<String, Duration>,
-    /// For how long an owner had been up when it and another both had marks of what one owner has alone.
+    /// How an owner came to have a mark of what one owner has alone beside another's.
     met: BTreeMap<(String, String), Meeting>,
     /// Since when a shared set is without the part of an owner who lives.
     lost: BTreeMap<usize, Duration>,

@@ -14,18 +14,21 @@ use std::ptr::null_mut;
 
 use socket2::Socket;
 
+use crate::answer::UDP_SIZE;
+
 /// How many datagrams a call takes or sends; more gain nothing.
 pub(super) const BATCH: usize = 64;
 /// What is kept of a datagram: as much as we tell clients to send (RFC 6891 section 6.2.3). Nobody asks
 /// anything in more, and every page that a batch is spread over is one more to be looked up.
-pub(super) const LONGEST_QUERY: usize = 1232;
+const LONGEST_QUERY: usize = UDP_SIZE as usize;
 /// Room for the longest response, and for a word after it.
-pub(super) const RESPONSE: usize = 1232 + 16;
+const RESPONSE: usize = UDP_SIZE as usize + 16;
 
 /// Room between queries: an odd number of cache lines, or many would compete for the same ones.
 const QUERY_STRIDE: usize = 1344;
+/// What the processor fetches at a time.
+pub(super) const CACHE_LINE: usize = 64;
 /// Responses are written one after the other, each from the start of a cache line.
-const CACHE_LINE: usize = 64;
 const RESPONSE_STRIDE: usize = RESPONSE.next_multiple_of(CACHE_LINE);
 /// Room for a socket address of either family.
 const ADDRESS: usize = 32;
@@ -293,11 +296,11 @@ pub(super) fn send_whole(socket: &Socket, is_ipv4: bool) -> io::Result<()> {
     }
 }
 
-/// Has responses sent in pieces where they do not fit, as the kernel does unless it is told otherwise.
+/// Has responses sent in pieces where they do not fit, as the kernel does unless it is told otherwise. With IPv6
+/// there is no need: every link has room for ours (RFC 8200 section 5).
 fn send_in_pieces(socket: &Socket) {
-    // The socket is of one family, and the other's option is refused.
+    // Where this is refused, the response is counted as one that could not be sent.
     let _ = set_option(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_WANT);
-    let _ = set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_WANT);
 }
 
 fn set_option(

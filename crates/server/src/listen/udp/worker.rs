@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use smallvec::SmallVec;
 use socket2::Socket;
 
-use super::system::{BATCH, Batch, prefetch};
+use super::system::{BATCH, Batch, CACHE_LINE, prefetch};
 use crate::counters::{Count, Tally};
 use crate::fast::{Prepared, Question};
 use crate::listen::{Service, draw, seconds};
@@ -26,8 +26,6 @@ use crate::{
 const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(5);
 /// More datagrams than a socket's buffer holds: whatever is behind them came after the stop.
 const LAST_QUERIES: usize = 1 << 16;
-/// What is fetched at a time.
-const CACHE_LINE: usize = 64;
 
 pub(super) struct Worker {
     socket: Arc<Socket>,
