@@ -188,7 +188,7 @@ impl PackedZone {
 
     #[inline]
     fn node(&self, place: u32) -> Option<PackedNode<'_>> {
-        PackedNode::read(&self.origin, self.buffer.get(place as usize..)?)
+        Some(PackedNode::new(&self.origin, self.buffer.get(place as usize..)?))
     }
 }
 

@@ -121,7 +121,8 @@ impl Builder {
 
     /// The zone; it must have exactly one SOA, at the apex.
     pub(crate) fn finish(self) -> Result<PackedZone, PackedZoneError> {
-        let apex = PackedNode::read(&self.origin, &self.buffer).filter(|n| n.key_below_origin().is_empty());
+        let apex =
+            Some(PackedNode::new(&self.origin, &self.buffer)).filter(|n| n.key_below_origin().is_empty());
         let soa = apex.and_then(|apex| apex.set(Rtype::SOA)).filter(|_| self.soas == 1);
         let Some(soa) = soa.map(|soa| soa.to_record_set(self.origin.clone())) else {
             return Err(PackedZoneError::NotOneSoa(self.origin));

@@ -2,13 +2,17 @@
 
 use crate::{Name, Rdata, RecordSet, Rtype};
 
+/// How many octets say how long a record's data is.
+const LENGTH: usize = 2;
+/// Type, TTL and number of records before the records of a set.
+const SET_HEAD: usize = 10;
+
 /// A name of a packed zone that has data.
 #[derive(Clone, Copy, Debug)]
 pub struct PackedNode<'a> {
     origin: &'a Name,
-    below: &'a [u8],
-    count: u16,
-    sets: &'a [u8],
+    /// The buffer from the node on: read as it is needed, so that a node is cheap to hand around.
+    octets: &'a [u8],
 }
 
 /// A record set inside a packed zone.
@@ -24,30 +28,27 @@ pub struct PackedSet<'a> {
 
 impl<'a> PackedNode<'a> {
     #[inline]
-    pub(super) fn read(origin: &'a Name, octets: &'a [u8]) -> Option<PackedNode<'a>> {
-        let mut reader = Reader(octets);
-        let length = reader.u16()?;
-        let below = reader.take(usize::from(length))?;
-        let count = reader.u16()?;
-        Some(PackedNode { origin, below, count, sets: reader.0 })
+    pub(super) fn new(origin: &'a Name, octets: &'a [u8]) -> PackedNode<'a> {
+        PackedNode { origin, octets }
     }
 
     /// The name.
     pub fn name(&self) -> Name {
-        Name::from_key(&[self.origin.key(), self.below].concat())
+        Name::from_key(&[self.origin.key(), self.key_below_origin()].concat())
     }
 
     /// What the name's key has after the origin's key; empty for the apex.
     #[inline]
     pub fn key_below_origin(&self) -> &'a [u8] {
-        self.below
+        Reader(self.octets).record().unwrap_or_default()
     }
 
     /// The sets, by type.
     #[inline]
     pub fn sets(&self) -> impl Iterator<Item = PackedSet<'a>> + use<'a> {
-        let mut reader = Reader(self.sets);
-        (0..self.count).map_while(move |_| reader.set())
+        let mut reader = Reader(self.octets);
+        let count = reader.record().and_then(|_| reader.u16()).unwrap_or(0);
+        (0..count).map_while(move |_| reader.set())
     }
 
     /// The set of one type.
@@ -67,8 +68,7 @@ impl<'a> PackedSet<'a> {
     /// The data of each record in wire form, in canonical order.
     #[inline]
     pub fn data(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let mut reader = Reader(self.data);
-        (0..self.count).map_while(move |_| reader.record())
+        Records { rtype: self.rtype, left: self.count, reader: Reader(self.data) }
     }
 
     /// How many records there are; at least one.
@@ -86,6 +86,31 @@ impl<'a> PackedSet<'a> {
     pub fn to_record_set(&self, name: Name) -> RecordSet {
         let data = self.data().map(|wire| Rdata::from_checked_wire(self.rtype, wire)).collect();
         RecordSet { name, rtype: self.rtype, ttl: self.ttl, data, steering: None }
+    }
+}
+
+/// The records of a set that are still to be read.
+struct Records<'a> {
+    rtype: Rtype,
+    left: u32,
+    reader: Reader<'a>,
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        self.left = self.left.checked_sub(1)?;
+        self.reader.record()
+    }
+
+    #[inline]
+    fn nth(&mut self, passed: usize) -> Option<&'a [u8]> {
+        let passed = u32::try_from(passed).ok()?;
+        self.left = self.left.checked_sub(passed)?;
+        self.reader.pass(self.rtype, passed)?;
+        self.next()
     }
 }
 
@@ -118,10 +143,31 @@ impl<'a> Reader<'a> {
 
     #[inline]
     fn set(&mut self) -> Option<PackedSet<'a>> {
-        let (rtype, ttl, count, data) = (Rtype(self.u16()?), self.u32()?, self.u32()?, self.0);
-        for _ in 0..count {
-            self.record()?;
-        }
+        let ([r0, r1, t0, t1, t2, t3, count @ ..], data) = self.0.split_first_chunk::<SET_HEAD>()?;
+        let (rtype, ttl) = (Rtype(u16::from_be_bytes([*r0, *r1])), u32::from_be_bytes([*t0, *t1, *t2, *t3]));
+        let count = u32::from_be_bytes(*count);
+        self.0 = data;
+        self.pass(rtype, count)?;
         Some(PackedSet { rtype, ttl, count, data })
+    }
+
+    /// Passes over as many records of a type; addresses need not be counted out.
+    #[inline]
+    fn pass(&mut self, rtype: Rtype, count: u32) -> Option<()> {
+        let Some(length) = address_length(rtype) else {
+            return (0..count).try_for_each(|_| self.record().map(|_| ()));
+        };
+        self.0 = self.0.get(count as usize * (LENGTH + length)..)?;
+        Some(())
+    }
+}
+
+/// How many octets the data of a type has, of those where that is always the same.
+#[inline]
+fn address_length(rtype: Rtype) -> Option<usize> {
+    match rtype {
+        Rtype::A => Some(4),
+        Rtype::AAAA => Some(16),
+        _ => None,
     }
 }

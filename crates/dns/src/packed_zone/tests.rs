@@ -91,6 +91,28 @@ fn packed_sets_lend_their_data() {
     assert_eq!(node.name(), name("b.a.example.org"));
 }
 
+#[rstest]
+#[case("A", &["192.0.2.1", "192.0.2.2", "192.0.2.3"])]
+#[case("AAAA", &["2001:db8::1", "2001:db8::2", "2001:db8::3"])]
+#[case("TXT", &["a", "ab", "abc"])]
+fn records_are_passed_over_whatever_their_length(#[case] rtype: &str, #[case] data: &[&str]) {
+    let sets = [
+        soa(1),
+        set("www.example.org", rtype, 60, data),
+        set("www.example.org", "TYPE65280", 60, &["\\# 1 07"]),
+    ];
+    let zone = PackedZone::from_sets(name("example.org"), sets).unwrap();
+    let node = zone.node_at(name("www.example.org").key()).unwrap();
+    let all: Vec<_> = node.sets().next().unwrap().data().collect();
+    assert_eq!(node.set(Rtype(65280)).unwrap().data().collect::<Vec<_>>(), [[7]]);
+    for passed in 0..3 {
+        let mut records = node.sets().next().unwrap().data();
+        assert_eq!(records.nth(passed), Some(all[passed]));
+        assert_eq!(records.next(), all.get(passed + 1).copied());
+    }
+    assert_eq!(node.sets().next().unwrap().data().nth(3), None);
+}
+
 #[test]
 fn sets_of_one_name_and_type_become_one_with_the_lowest_ttl() {
     let more = [set("www.example.org", "A", 60, &["192.0.2.2", "192.0.2.1"]), soa(1)];
