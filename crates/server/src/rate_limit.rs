@@ -6,8 +6,9 @@
 //!
 //! A bucket belongs to a client network, the kind of response and its subject. The table has a
 //! fixed size and is read a cache line at a time: a key has eight places in one line. Who finds all
-//! of them in use shares the least used. Pure: the time is an argument; nothing is allocated after
-//! [`RateLimiter::new`].
+//! of them in use shares the least used. Only a part of the table is used until that happens, so
+//! that it takes little of the processor's cache from what is answered. Pure: the time is an
+//! argument; nothing is allocated after [`RateLimiter::new`].
 
 use std::net::IpAddr;
 
@@ -15,7 +16,11 @@ use crate::network::{ipv4_mask, ipv6_mask};
 
 /// 8 places each: 64k buckets of 8 octets, which fits a core's second cache.
 const LINES: usize = 8192;
+/// How many are used at first.
+const FIRST_LINES: usize = 256;
 const WAYS: usize = 8;
+/// The upper bits of a tag say where in its line it is looked for first; the lower ones may say in which line.
+const HOME_SHIFT: u32 = u16::BITS - WAYS.ilog2();
 
 /// A tick is 16 ns: fine enough for millions a second, and 40 bits of it are hours.
 const TICKS_A_MILLISECOND: u64 = 62_500;
@@ -98,6 +103,8 @@ pub struct RateLimiter {
     ipv4_mask: u32,
     ipv6_mask: u128,
     lines: Box<[Line]>,
+    /// How many of the lines are used: a power of two.
+    used: usize,
 }
 
 /// A number for a client's network. An address is worked with once, where it has just been read: later it is in
@@ -127,7 +134,8 @@ impl RateLimiter {
         let cost = BURST / u64::from(limit.per_second.max(1));
         let keys = [1, 2, 3].map(|at| mixed(seed ^ 0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03 + 2 * at));
         let (ipv4_mask, ipv6_mask) = (ipv4_mask(limit.ipv4_prefix), ipv6_mask(limit.ipv6_prefix));
-        RateLimiter { limit, cost, keys, ipv4_mask, ipv6_mask, lines: vec![Line::default(); lines].into() }
+        let lines = vec![Line::default(); lines].into();
+        RateLimiter { limit, cost, keys, ipv4_mask, ipv6_mask, lines, used: FIRST_LINES }
     }
 
     /// Judges a response of some kind on some subject for a client, and counts it if it is sent.
@@ -161,17 +169,42 @@ impl RateLimiter {
         now_ms: u64,
     ) -> Verdict {
         let hash = self.hash(network, kind, subject);
-        let (line, tag) = (hash as usize % LINES, (hash >> 48) as u16);
+        let (line, tag) = (self.line(hash), tag(hash));
         let now = now_ms.wrapping_mul(TICKS_A_MILLISECOND);
-        let (cost, slip) = (self.cost, self.limit.slip);
         // A line that is not there cannot be over its limit.
-        self.lines.get_mut(line).map_or(Verdict::Send, |line| line.bucket(tag, now).take(cost, slip, now))
+        let Some(line) = self.lines.get_mut(line) else { return Verdict::Send };
+        let (bucket, crowded) = line.bucket(tag, now);
+        let verdict = bucket.take(self.cost, self.limit.slip, now);
+        if crowded {
+            self.use_more();
+        }
+        verdict
+    }
+
+    /// Has twice as many lines used, if there are; the buckets of each are spread over two.
+    #[cold]
+    fn use_more(&mut self) {
+        let (used, free) = self.lines.split_at_mut(self.used);
+        let Some(more) = free.get_mut(..used.len()) else { return };
+        let moves = (self.used / FIRST_LINES) as u16;
+        for (old, new) in used.iter_mut().zip(more) {
+            for (old, new) in old.0.iter_mut().zip(&mut new.0).filter(|(old, _)| old.tag & moves != 0) {
+                *new = std::mem::take(old);
+            }
+        }
+        self.used *= 2;
+    }
+
+    /// Where a hash has its bucket; past the first lines its tag says so, which the bucket has too.
+    #[inline]
+    fn line(&self, hash: u64) -> usize {
+        (hash as usize % FIRST_LINES | usize::from(tag(hash)) * FIRST_LINES) & (self.used - 1)
     }
 
     /// Where a judgement will look, for whoever wants it to be at hand by then.
     #[inline]
     pub(crate) fn place(&self, network: LimitedNetwork, kind: ResponseKind, subject: u64) -> Option<&Line> {
-        self.lines.get(self.hash(network, kind, subject) as usize % LINES)
+        self.lines.get(self.line(self.hash(network, kind, subject)))
     }
 
     #[inline]
@@ -188,26 +221,26 @@ impl std::fmt::Debug for RateLimiter {
 }
 
 impl Line {
-    /// The bucket with a tag; else the one that owes least, handed over with what it owes.
+    /// The bucket with a tag, else one handed over with what it owes; and whether all owe something.
     #[inline]
-    fn bucket(&mut self, tag: u16, now: u64) -> &mut Bucket {
-        match self.0.iter().position(|bucket| bucket.tag == tag) {
-            Some(at) => &mut self.0[at],
-            None => self.handed_over(tag, now),
-        }
+    fn bucket(&mut self, tag: u16, now: u64) -> (&mut Bucket, bool) {
+        let home = usize::from(tag >> HOME_SHIFT);
+        let (at, crowded) = if self.0[home].tag == tag { (home, false) } else { self.look(home, tag, now) };
+        (&mut self.0[at], crowded)
     }
 
-    /// Apart, so that whoever has a bucket does not wait for what the others owe.
-    fn handed_over(&mut self, tag: u16, now: u64) -> &mut Bucket {
-        let mut at = 0;
-        for way in 1..WAYS {
-            if self.0[way].owes(now) < self.0[at].owes(now) {
-                at = way;
-            }
+    /// The same, where the bucket is not the one that is looked at first: most are.
+    #[inline(never)]
+    fn look(&mut self, home: usize, tag: u16, now: u64) -> (usize, bool) {
+        if let Some(at) = self.0.iter().position(|bucket| bucket.tag == tag) {
+            return (at, false);
         }
-        let bucket = &mut self.0[at];
-        (bucket.tag, bucket.held_back) = (tag, 0);
-        bucket
+        let mut at = home;
+        if self.0[home].owes(now) > 0 {
+            at = (0..WAYS).min_by_key(|way| self.0[*way].owes(now)).unwrap_or(home);
+        }
+        (self.0[at].tag, self.0[at].held_back) = (tag, 0);
+        (at, self.0[at].owes(now) > 0)
     }
 }
 
@@ -234,6 +267,12 @@ impl Bucket {
         self.held_back = 0;
         Verdict::Slip
     }
+}
+
+/// What a bucket keeps of a hash.
+#[inline]
+fn tag(hash: u64) -> u16 {
+    (hash >> 48) as u16
 }
 
 /// Multiplies to 128 bits and folds them: every bit of both counts.

@@ -105,6 +105,27 @@ fn a_flood_of_many_sources_is_held_back_and_costs_others_little() {
 }
 
 #[test]
+fn more_of_the_table_is_used_only_where_it_must_and_nobody_is_forgotten() {
+    let mut limiter = limiter(10, 0);
+    for second in 0..100 {
+        let networks = (0..1000u32).map(|at| Ipv4Addr::from((second * 1000 + at) << 8).to_string());
+        let now = START + 1000 * u64::from(second);
+        assert!(networks.into_iter().all(|network| sent(&mut limiter, &network, 1, now) == 1));
+    }
+    assert!(
+        limiter.used <= 4 * FIRST_LINES,
+        "a hundred thousand networks, a thousand at a time: {}",
+        limiter.used
+    );
+    assert_eq!(sent(&mut limiter, "203.0.113.1", 20, START), 10);
+    (0..20_000u32).for_each(|at| {
+        sent(&mut limiter, &Ipv4Addr::from(at << 8).to_string(), 3, START);
+    });
+    assert!(limiter.used > 4 * FIRST_LINES, "{}", limiter.used);
+    assert_eq!(sent(&mut limiter, "203.0.113.1", 20, START), 0);
+}
+
+#[test]
 fn the_table_is_half_a_megabyte() {
     assert_eq!(std::mem::size_of::<Line>() * LINES, 512 << 10);
 }
