@@ -9,7 +9,7 @@ use std::cell::Cell;
 use dns::{Member, RecordSet, Rtype, Steering};
 
 use super::sticky::{self, is_before, lateness, mix};
-use super::tree::{Branch, Choice, Compiler, Names, Node, Rule, Sources, member};
+use super::tree::{Branch, Choice, Compiler, Names, Node, Rule, Sources, member, only_member};
 use super::{Asker, Candidate, Chosen, Decision, GeoSource, Health, State};
 
 /// A steering tree that answers without allocation and without a lock.
@@ -138,6 +138,12 @@ pub(crate) fn reduced(set: &RecordSet, chosen: &mut Chosen, draw: u64) -> Record
     RecordSet { name: set.name.clone(), data, steering: None, ..*set }
 }
 
+/// A number below `end`, from one that was drawn.
+#[inline]
+fn below(end: u64, drawn: u64) -> u64 {
+    ((u128::from(drawn) * u128::from(end)) >> 64) as u64
+}
+
 /// A tree as one round sees it.
 struct Sight<'a> {
     tree: &'a [u8],
@@ -180,7 +186,7 @@ impl<'a> Sight<'a> {
     fn take(&self, branch: &Branch<'a>, asker: &Asker) -> (Option<(usize, Choice<'a>)>, u8) {
         match branch.rule {
             Rule::First => (self.eligible(branch).next(), 0),
-            Rule::Draw(node) => (self.draw(branch, mix(asker.draw ^ node)), 0),
+            Rule::Draw(node) => (self.draw(branch, asker.draw ^ node), 0),
             Rule::Sticky => self.stick(branch, asker),
             Rule::Geo(table) | Rule::Closest(table) => {
                 let Some(table) = self.sources.table(table) else { return (None, 0) };
@@ -199,24 +205,22 @@ impl<'a> Sight<'a> {
 
     #[inline]
     fn if_eligible(&self, branch: &Branch<'a>, at: usize) -> Option<(usize, Choice<'a>)> {
-        branch.choices().nth(at).filter(|choice| self.is_eligible(choice)).map(|choice| (at, choice))
+        branch.nth(at).filter(|choice| self.is_eligible(choice)).map(|choice| (at, choice))
     }
 
+    /// Draws one in a single pass: each that is alive takes the place of the one before with the chance that its
+    /// weight has among those seen so far, which gives each its share in the end.
     #[inline]
     fn draw(&self, branch: &Branch<'a>, drawn: u64) -> Option<(usize, Choice<'a>)> {
-        let weight = |choice: &Choice<'_>| u64::from(choice.weight.max(1));
-        let total: u64 = self.eligible(branch).map(|(_, choice)| weight(&choice)).sum();
-        let mut left = ((u128::from(drawn) * u128::from(total)) >> 64) as u64;
-        let mut last = None;
-        for (at, choice) in self.eligible(branch) {
-            if left < weight(&choice) {
-                return Some((at, choice));
+        let (mut total, mut taken) = (0, 0);
+        for (at, choice) in branch.choices().enumerate() {
+            if self.is_eligible(&choice) {
+                let weight = u64::from(choice.weight.max(1));
+                total += weight;
+                taken = if below(total, mix(drawn ^ at as u64)) < weight { at } else { taken };
             }
-            left -= weight(&choice);
-            last = Some((at, choice));
         }
-        // A probe may have reported since the weights were added up.
-        last
+        if total > 0 { branch.nth(taken).map(|choice| (taken, choice)) } else { None }
     }
 
     fn stick(&self, branch: &Branch<'a>, asker: &Asker) -> (Option<(usize, Choice<'a>)>, u8) {
@@ -227,26 +231,29 @@ impl<'a> Sight<'a> {
         (first.map(|(one, _)| one), bits)
     }
 
-    #[inline]
+    #[inline(always)]
     fn is_eligible(&self, choice: &Choice<'_>) -> bool {
         (choice.weight > 0 || self.round.drained) && self.is_live(choice.node)
     }
 
-    #[inline]
+    #[inline(always)]
     fn is_live(&self, node: &[u8]) -> bool {
+        if let Some(member) = only_member(node) {
+            return self.is_up(member.1);
+        }
+        self.is_any_live(node)
+    }
+
+    /// Apart, so that the common case of a leaf with one member is short.
+    fn is_any_live(&self, node: &[u8]) -> bool {
         match Node::read(node) {
             Some(Node::Leaf(members)) => members.iter().any(|one| self.is_up(member(one).1)),
-            Some(Node::Branch(branch)) => self.has_eligible(&branch),
+            Some(Node::Branch(branch)) => branch.choices().any(|choice| self.is_eligible(&choice)),
             None => false,
         }
     }
 
-    /// Apart, so that the common case of a leaf calls nothing.
-    fn has_eligible(&self, branch: &Branch<'_>) -> bool {
-        branch.choices().any(|choice| self.is_eligible(&choice))
-    }
-
-    #[inline]
+    #[inline(always)]
     fn is_up(&self, probe: Option<u32>) -> bool {
         let Some(probe) = probe else { return true };
         match self.state(probe) {

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! leaf    0, members: position in the data, number of the probe
-//! branch  rule, its number, choices: weight, length, what is in it
+//! branch  rule, its number, length of each choice, choices: weight, what is in it
 //! choice  a node; before it, where the choice is sticky, what it is known by
 //! ```
 //!
-//! What a node is in says how long it is. Probes and tables of places are numbers in [`Sources`], which
-//! several trees can share.
+//! Where choices are not all as long as each other, the length of each is 0, and each has its own after its
+//! weight. What a node is in says how long it is. Probes and tables of places are numbers in [`Sources`],
+//! which several trees can share.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,6 +25,8 @@ const STICKY: u8 = 2;
 const GEO: u8 = 3;
 const CLOSEST: u8 = 4;
 const FIRST: u8 = 5;
+/// How many octets a choice's weight has.
+const WEIGHT: usize = 4;
 /// The number of a member that no probe watches.
 const UNWATCHED: u32 = u32::MAX;
 
@@ -81,6 +84,8 @@ pub(super) enum Node<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Branch<'a> {
     pub(super) rule: Rule,
+    /// How long the content of each choice is; 0 where each says so itself.
+    length: usize,
     choices: &'a [u8],
 }
 
@@ -113,8 +118,9 @@ impl<'a> Node<'a> {
         if *kind == LEAF {
             return Some(Node::Leaf(rest.as_chunks().0));
         }
-        let (number, choices) = rest.split_first_chunk()?;
-        let number = u64::from_le_bytes(*number);
+        let (number, rest) = rest.split_first_chunk()?;
+        let (length, choices) = rest.split_first_chunk()?;
+        let (number, length) = (u64::from_le_bytes(*number), u32::from_le_bytes(*length) as usize);
         let rule = match *kind {
             DRAW => Rule::Draw(number),
             STICKY => Rule::Sticky,
@@ -123,25 +129,43 @@ impl<'a> Node<'a> {
             FIRST => Rule::First,
             _ => return None,
         };
-        Some(Node::Branch(Branch { rule, choices }))
+        Some(Node::Branch(Branch { rule, length, choices }))
     }
 }
 
 impl<'a> Branch<'a> {
     #[inline]
     pub(super) fn choices(&self) -> impl Iterator<Item = Choice<'a>> + use<'a> {
-        let (mut octets, sticky) = (self.choices, self.rule == Rule::Sticky);
-        std::iter::from_fn(move || {
-            let ([w0, w1, w2, w3, l0, l1, l2, l3], rest) = octets.split_first_chunk()?;
-            let weight = u32::from_le_bytes([*w0, *w1, *w2, *w3]);
-            let (node, after) = rest.split_at_checked(u32::from_le_bytes([*l0, *l1, *l2, *l3]) as usize)?;
-            octets = after;
-            if !sticky {
-                return Some(Choice { weight, key: 0, node });
-            }
-            let (key, node) = node.split_first_chunk()?;
-            Some(Choice { weight, key: u64::from_le_bytes(*key), node })
-        })
+        let mut rest = *self;
+        std::iter::from_fn(move || rest.next())
+    }
+
+    /// A choice by its number; those as long as each other need not be counted out.
+    #[inline]
+    pub(super) fn nth(&self, at: usize) -> Option<Choice<'a>> {
+        match self.length {
+            0 => self.choices().nth(at),
+            length => Branch { choices: self.choices.get(at * (WEIGHT + length)..)?, ..*self }.next(),
+        }
+    }
+
+    /// Takes the first choice away.
+    #[inline]
+    fn next(&mut self) -> Option<Choice<'a>> {
+        let (weight, mut rest) = self.choices.split_first_chunk::<WEIGHT>()?;
+        let mut length = self.length;
+        if length == 0 {
+            let (own, after) = rest.split_first_chunk()?;
+            (length, rest) = (u32::from_le_bytes(*own) as usize, after);
+        }
+        let (node, after) = rest.split_at_checked(length)?;
+        self.choices = after;
+        let weight = u32::from_le_bytes(*weight);
+        if self.rule != Rule::Sticky {
+            return Some(Choice { weight, key: 0, node });
+        }
+        let (key, node) = node.split_first_chunk()?;
+        Some(Choice { weight, key: u64::from_le_bytes(*key), node })
     }
 }
 
@@ -150,6 +174,15 @@ impl<'a> Branch<'a> {
 pub(super) fn member([d0, d1, p0, p1, p2, p3]: &[u8; 6]) -> (u16, Option<u32>) {
     let probe = u32::from_le_bytes([*p0, *p1, *p2, *p3]);
     (u16::from_le_bytes([*d0, *d1]), (probe != UNWATCHED).then_some(probe))
+}
+
+/// The member of a leaf that has no other.
+#[inline]
+pub(super) fn only_member(node: &[u8]) -> Option<(u16, Option<u32>)> {
+    match node {
+        [LEAF, d0, d1, p0, p1, p2, p3] => Some(member(&[*d0, *d1, *p0, *p1, *p2, *p3])),
+        _ => None,
+    }
 }
 
 /// The names of choices by the way to them from the root.
@@ -206,20 +239,30 @@ impl<'a> Compiler<'a> {
     }
 
     fn branch<'s>(&mut self, rule: u8, number: u64, choices: impl Iterator<Item = (u32, &'s Steering)>) {
+        let start = self.octets.len();
+        let contents: Vec<(u32, Vec<u8>)> = choices
+            .enumerate()
+            .map(|(at, (weight, one))| {
+                self.way.push(at);
+                self.choice(rule == STICKY, at, one);
+                self.way.pop();
+                (weight, self.octets.split_off(start))
+            })
+            .collect();
+        let length = common_length(&contents).unwrap_or(0);
         self.octets.push(rule);
         self.octets.extend(number.to_le_bytes());
-        for (at, (weight, one)) in choices.enumerate() {
-            self.way.push(at);
+        self.octets.extend(length.to_le_bytes());
+        for (weight, content) in contents {
             self.octets.extend(weight.to_le_bytes());
-            self.choice(rule == STICKY, at, one);
-            self.way.pop();
+            if length == 0 {
+                self.octets.extend((content.len() as u32).to_le_bytes());
+            }
+            self.octets.extend(content);
         }
     }
 
     fn choice(&mut self, sticky: bool, at: usize, steering: &Steering) {
-        let length_at = self.octets.len();
-        self.octets.extend([0; 4]);
-        let start = self.octets.len();
         let mut key = at as u64;
         if let Steering::Named(name, _) = steering {
             self.names.insert(self.way.clone(), name.clone());
@@ -229,8 +272,6 @@ impl<'a> Compiler<'a> {
             self.octets.extend(key.to_le_bytes());
         }
         self.node(steering);
-        let length = (self.octets.len() - start) as u32;
-        self.octets[length_at..start].copy_from_slice(&length.to_le_bytes());
     }
 
     fn leaf(&mut self, members: &[Member]) {
@@ -243,4 +284,10 @@ impl<'a> Compiler<'a> {
             self.octets.extend(probe.to_le_bytes());
         }
     }
+}
+
+/// How long all contents are, where they are as long as each other.
+fn common_length(contents: &[(u32, Vec<u8>)]) -> Option<u32> {
+    let (_, first) = contents.first()?;
+    contents.iter().all(|(_, one)| one.len() == first.len()).then_some(first.len() as u32)
 }
