@@ -26,7 +26,7 @@ mod tests;
 pub(crate) use answer::Prepared;
 pub(crate) use build::compile;
 pub(crate) use index::Index;
-pub(crate) use origins::{Origin, Origins};
+pub(crate) use origins::{Located, Origin, Origins};
 pub(crate) use question::{Question, SLACK};
 pub(crate) use soa::SoaRecord;
 
@@ -56,7 +56,8 @@ pub fn respond_fast(octets: &[u8], around: Circumstances<'_>, out: &mut Vec<u8>)
     let origins = around.sight.fast()?;
     let buffer = [octets, &[0; SLACK]].concat();
     let mut question = Question::EMPTY;
-    let prepared = Prepared::new(origins, &buffer, octets.len(), &mut question, around.client)?;
+    let mut prepared = Prepared::new(origins, &buffer, octets.len(), &mut question, around.client, None)?;
+    prepared.first_record();
     out.clear();
     out.resize(usize::from(UDP_SIZE) + SLACK, 0);
     let (length, reply) = prepared.answer(&buffer, &around, out)?;
@@ -83,13 +84,14 @@ impl<'a, 'm> Prepared<'a, 'm> {
         length: usize,
         question: &'m mut Question,
         client: IpAddr,
+        before: Option<&Located<'a>>,
     ) -> Option<Prepared<'a, 'm>> {
         question.read(buffer, length)?;
-        let located = origins.find(buffer, &question.name)?;
+        let located = origins.find_near(before, buffer, &question.name)?;
         let table = located.index.sources.likely_table();
         let place =
             table.and_then(|table| Some(LikelyPlace { table, block: question.block(buffer, client)? }));
-        Some(Prepared { question, located, place })
+        Some(Prepared { question, located, place, slot: None })
     }
 
     /// Where the second step will look.
@@ -100,9 +102,10 @@ impl<'a, 'm> Prepared<'a, 'm> {
 
     /// The second step: where the third will look.
     #[inline]
-    pub(crate) fn first_record(&self) -> Option<&'a [u8]> {
+    pub(crate) fn first_record(&mut self) -> Option<&'a [u8]> {
         let index = self.located.index;
-        let slot = index.find(self.located.hash, |_| true)?;
+        let (slot, _) = index.find(self.located.hash, |_| Some(()))?;
+        self.slot = Some(slot);
         let octets = index.packed(slot)?.octets_at(slot.place());
         let reach = if slot.is_steered() { STEERED_REACH } else { PLAIN_REACH };
         Some(octets.get(..reach).unwrap_or(octets))
@@ -110,8 +113,8 @@ impl<'a, 'm> Prepared<'a, 'm> {
 
     /// What a choice by the client's place will read first.
     #[inline]
-    pub(crate) fn first_place(&self) -> Option<&'a [u8]> {
-        self.place.map(|place| place.table.first_line(place.block))
+    pub(crate) fn first_place(&self) -> Option<[&'a u8; 2]> {
+        self.place.map(|place| place.table.first_lines(place.block))
     }
 
     /// What it will read next.

@@ -6,6 +6,7 @@
 use dns::Rtype;
 
 use super::find::{Found, Wanted};
+use super::index::Slot;
 use super::origins::Located;
 use super::pick::{Pick, Set};
 use super::question::{HEADER, Labels, Question};
@@ -14,7 +15,7 @@ use crate::answer::edns::{CLIENT_SUBNET, COOKIE, ClientSubnet, Edns};
 use crate::answer::options::{OPT_LENGTH, OPTION_HEAD, checked};
 use crate::answer::{SMALLEST_SIZE, UDP_SIZE, asker};
 use crate::dnssec::{Denial, Signing, is_made_by_signing};
-use crate::steering::{Asker, Chosen, Table, choose};
+use crate::steering::{Asker, Chosen, Sources, Table, choose};
 use crate::{CLIENT_COOKIE, Circumstances, CookieState, Rcode, Reply, ResponseKind, SERVER_COOKIE};
 
 const QR_AND_AA: u8 = 0x84;
@@ -34,8 +35,10 @@ const SHORT: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prepared<'a, 'm> {
     pub(super) question: &'m Question,
-    pub(super) located: Located<'a>,
+    pub(crate) located: Located<'a>,
     pub(super) place: Option<LikelyPlace<'a>>,
+    /// The slot of the name, as far as can be told without a look at its records.
+    pub(super) slot: Option<Slot>,
 }
 
 /// What a choice by the client's place will read; where several tables of places are in use, a guess.
@@ -55,13 +58,13 @@ impl Prepared<'_, '_> {
         around: &Circumstances<'_>,
         out: &mut [u8],
     ) -> Option<(usize, Reply)> {
-        let wanted = Wanted { located: &self.located, name: &self.question.name, message };
+        let wanted = Wanted { located: &self.located, name: &self.question.name, message, likely: self.slot };
         let (found, subject) = wanted.find()?;
         let mut room = Edns::default();
         let edns = self.question.edns(message, &mut room).ok()?;
         let signing = self.signing(edns, subject == self.located.hash)?;
         let options = Options::new(edns, around);
-        let client = Client { subnet: options.subnet, around };
+        let client = Client { subnet: options.subnet, around, sources: &self.located.index.sources };
         let mut writer = Writer::new(self.question, edns, &options, message, out)?;
         if let Some(signing) = signing {
             return self.signed(&mut writer, signing, (found, subject), message, client, (edns, &options));
@@ -72,7 +75,7 @@ impl Prepared<'_, '_> {
             found => self.data(&mut writer, Pick::new(&found, self.question.rtype), client)?,
         };
         let rcode = if kind == ResponseKind::NxDomain { Rcode::NxDomain } else { Rcode::NoError };
-        let subject = if kind == ResponseKind::Answer { subject } else { self.located.origin_hash };
+        let subject = if kind == ResponseKind::Answer { subject } else { self.located.origin.hash };
         let length = writer.finish(edns, &options, rcode)?;
         Some((length, Reply { rcode, truncated: false, kind, subject, cookie: options.state }))
     }
@@ -81,8 +84,8 @@ impl Prepared<'_, '_> {
     /// signing adds to a zone, and for a wildcard's answer where it takes a proof.
     #[inline]
     fn signing(&self, edns: Option<&Edns<'_>>, exact: bool) -> Option<Option<&Signing>> {
-        let Some(signing) = self.located.zone.signing() else { return Some(None) };
-        let at_apex = self.question.name.count == self.located.origin;
+        let Some(signing) = self.located.origin.zone.signing() else { return Some(None) };
+        let at_apex = self.question.name.count == self.located.origin.labels;
         if is_made_by_signing(self.question.rtype, at_apex) {
             return None;
         }
@@ -122,7 +125,7 @@ impl Prepared<'_, '_> {
     /// Whether the apex is asked for its SOA.
     #[inline]
     fn is_soa(&self) -> bool {
-        self.question.rtype == Rtype::SOA && self.question.name.count == self.located.origin
+        self.question.rtype == Rtype::SOA && self.question.name.count == self.located.origin.labels
     }
 
     fn own_soa(&self, writer: &mut Writer<'_>) -> Option<ResponseKind> {
@@ -158,19 +161,21 @@ impl Prepared<'_, '_> {
         let mut target = Labels::EMPTY;
         target.read(writer.out, data_at)?;
         let located = self.located.origins.find(writer.out, &target)?;
-        if !std::ptr::eq(located.zone, self.located.zone) {
+        if !std::ptr::eq(located.origin, self.located.origin) {
             return None;
         }
-        let (found, _) = Wanted { located: &located, name: &target, message: writer.out }.find()?;
+        let (found, _) =
+            Wanted { located: &located, name: &target, message: writer.out, likely: None }.find()?;
         let Pick::Set(set) = Pick::new(&found, self.question.rtype) else { return None };
-        writer.shorten(data_at, target.suffix_at(located.origin), self.origin_at())?;
+        writer.shorten(data_at, target.suffix_at(located.origin.labels), self.origin_at())?;
         writer.set(POINTER | u16::try_from(data_at).ok()?, set, client)
     }
 
     /// Where the origin of the zone is in the question; none for the root.
     #[inline]
     fn origin_at(&self) -> Option<usize> {
-        (self.located.origin > 0).then(|| self.question.name.suffix_at(self.located.origin))
+        let labels = self.located.origin.labels;
+        (labels > 0).then(|| self.question.name.suffix_at(labels))
     }
 }
 
@@ -179,6 +184,8 @@ impl Prepared<'_, '_> {
 struct Client<'a> {
     subnet: Option<&'a ClientSubnet<'a>>,
     around: &'a Circumstances<'a>,
+    /// What the zone's steered sets are chosen by.
+    sources: &'a Sources,
 }
 
 /// What the OPT record of the response has beside its fixed part.
@@ -249,9 +256,9 @@ impl<'o> Writer<'o> {
                 set.data().try_for_each(|data| self.record(head, data))
             }
             Set::Steered(set, ..) if has_additional(set.rtype) => None,
-            Set::Steered(set, tree, sources) => {
+            Set::Steered(set, tree) => {
                 let mut chosen = Chosen::new();
-                self.choose(set.rtype, client, |asker| choose(tree, sources, asker, &mut chosen))?;
+                self.choose(set.rtype, client, |asker| choose(tree, client.sources, asker, &mut chosen))?;
                 let head = record_head(owner, set.rtype, set.ttl);
                 let (mut data, mut passed) = (set.data(), 0);
                 chosen.iter().try_for_each(|at| {
@@ -326,7 +333,7 @@ impl<'o> Writer<'o> {
 
     #[inline]
     fn soa(&mut self, prepared: &Prepared<'_, '_>, negative: bool) -> Option<()> {
-        let soa = prepared.located.zone.soa_record()?;
+        let soa = prepared.located.origin.zone.soa_record()?;
         let origin_at = prepared.origin_at().unwrap_or(0);
         self.at += soa.write(self.out.get_mut(self.at..self.limit)?, origin_at, negative)?;
         Some(())

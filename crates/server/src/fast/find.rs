@@ -11,7 +11,6 @@ use super::hash::same_folded;
 use super::index::{Flags, Index, Slot};
 use super::origins::Located;
 use super::question::Labels;
-use crate::steering::Sources;
 use crate::zones::Node;
 
 /// The longest key that a name can have, each of its octets escaped.
@@ -24,8 +23,8 @@ const WILDCARD: &[u8] = b"*\0\0\0\0\0\0\0\0";
 pub(super) enum Found<'a> {
     /// Records in packed form, its own or its wildcard's.
     Packed(PackedNode<'a>),
-    /// Packed records of which some are steered, and what they are chosen by.
-    Steered(PackedNode<'a>, &'a Sources),
+    /// Packed records of which some are steered.
+    Steered(PackedNode<'a>),
     /// Records as the zone has them.
     Listed(&'a Node),
     /// Nothing; it exists because of names below it.
@@ -40,17 +39,45 @@ pub(super) struct Wanted<'a, 'm> {
     pub(super) located: &'m Located<'a>,
     pub(super) name: &'m Labels,
     pub(super) message: &'m [u8],
+    /// Where it likely is.
+    pub(super) likely: Option<Slot>,
 }
+
+/// A slot for a name, and what is packed for it: its own, or of one below it.
+type Fitting<'a> = (Slot, Option<PackedNode<'a>>);
 
 impl<'a> Wanted<'a, '_> {
     /// What the name has, and a number for what that is about: the name or its wildcard.
     #[inline]
     pub(super) fn find(&self) -> Option<(Found<'a>, u64)> {
         let index = self.index()?;
-        match index.find(self.located.hash, |slot| self.fits(index, slot, self.name.count, b"")) {
-            Some(slot) => self.at(index, slot, self.located.hash),
+        match self.likely_fitting(index) {
+            Some(fitting) => self.at(fitting, self.located.hash),
+            None => self.search(index),
+        }
+    }
+
+    /// The same without a hint. Apart, so that what most names take is short.
+    #[inline(never)]
+    fn search(&self, index: &'a Index) -> Option<(Found<'a>, u64)> {
+        match self.fitting(index, self.located.hash, self.name.count, b"") {
+            Some(fitting) => self.at(fitting, self.located.hash),
             None => self.synthesised(index),
         }
+    }
+
+    /// What a likely slot leads to, if it is the right one and stands as it was compiled.
+    #[inline]
+    fn likely_fitting(&self, index: &'a Index) -> Option<Fitting<'a>> {
+        let slot = self.likely.filter(|slot| !slot.flags().has(Flags::CHANGED))?;
+        Some((slot, self.fits(index, slot, self.name.count, b"")?))
+    }
+
+    /// The slot for the suffix with this many labels, with a tail of a key below.
+    #[inline]
+    fn fitting(&self, index: &'a Index, hash: u64, labels: u8, tail: &[u8]) -> Option<Fitting<'a>> {
+        let (slot, node) = index.find(hash, |slot| self.fits(index, slot, labels, tail))?;
+        Some((slot, node.flatten()))
     }
 
     #[inline]
@@ -60,7 +87,7 @@ impl<'a> Wanted<'a, '_> {
 
     /// What a slot for the name, or for the wildcard that stands for it, leads to, with its hash.
     #[inline]
-    fn at(&self, index: &'a Index, slot: Slot, hash: u64) -> Option<(Found<'a>, u64)> {
+    fn at(&self, (slot, node): Fitting<'a>, hash: u64) -> Option<(Found<'a>, u64)> {
         let flags = slot.flags();
         if flags.has(Flags::CHANGED | Flags::OCCLUDED | Flags::CUT) {
             return self.changed(flags).map(|found| (found, hash));
@@ -69,9 +96,9 @@ impl<'a> Wanted<'a, '_> {
             return Some((Found::Empty, hash));
         }
         if flags.has(Flags::STEERED) {
-            return index.node(slot).map(|node| (Found::Steered(node, &index.sources), hash));
+            return Some((Found::Steered(node?), hash));
         }
-        index.node(slot).map(|node| (Found::Packed(node), hash))
+        Some((Found::Packed(node?), hash))
     }
 
     /// A name that changed and has data of its own needs no more than that data.
@@ -82,10 +109,10 @@ impl<'a> Wanted<'a, '_> {
         }
         let mut room = [0; LONGEST_KEY];
         let key = self.key(&mut room)?;
-        let zone = self.located.zone;
+        let zone = &*self.located.origin.zone;
         let node = zone.own_node(key).filter(|node| has_data(zone, node))?;
         let has_servers = node.sets.iter().any(|set| set.rtype == Rtype::NS);
-        let is_cut = has_servers && self.name.count > self.located.origin;
+        let is_cut = has_servers && self.name.count > self.located.origin.labels;
         (!is_cut).then_some(Found::Listed(node))
     }
 
@@ -112,14 +139,14 @@ impl<'a> Wanted<'a, '_> {
     /// Goes down from the apex to the closest encloser of a name that does not exist.
     #[inline]
     fn synthesised(&self, index: &'a Index) -> Option<(Found<'a>, u64)> {
-        let Located { origins, origin, origin_hash, .. } = *self.located;
+        let Located { origins, origin, .. } = *self.located;
         let key = origins.key();
-        let (mut labels, mut hash) = (origin, origin_hash);
-        let mut encloser = index.find(hash, |slot| self.fits(index, slot, labels, b""))?;
+        let (mut labels, mut hash) = (origin.labels, origin.hash);
+        let (mut encloser, _) = self.fitting(index, hash, labels, b"")?;
         // That the whole name is not there is known.
         while labels + 1 < self.name.count {
             let next = self.name.suffix_hash(key, hash, self.message, labels + 1);
-            let Some(slot) = index.find(next, |slot| self.fits(index, slot, labels + 1, b"")) else { break };
+            let Some((slot, _)) = self.fitting(index, next, labels + 1, b"") else { break };
             (encloser, labels, hash) = (slot, labels + 1, next);
         }
         let flags = encloser.flags();
@@ -130,25 +157,27 @@ impl<'a> Wanted<'a, '_> {
             return Some((Found::Missing, hash));
         }
         let hash = key.child(hash, WILDCARD, 0, 1);
-        let slot = index.find(hash, |slot| self.fits(index, slot, labels, b"*\0"))?;
-        let sure = !slot.flags().has(Flags::CHANGED | Flags::OCCLUDED | Flags::CUT);
-        if sure { self.at(index, slot, hash) } else { None }
+        let fitting = self.fitting(index, hash, labels, b"*\0")?;
+        let sure = !fitting.0.flags().has(Flags::CHANGED | Flags::OCCLUDED | Flags::CUT);
+        if sure { self.at(fitting, hash) } else { None }
     }
 
-    /// Whether a compiled slot is for the suffix with this many labels, with a tail of a key below.
+    /// What a compiled slot leads to, if it is for the suffix with this many labels, with a tail of a key below.
     #[inline]
-    fn fits(&self, index: &Index, slot: Slot, labels: u8, tail: &[u8]) -> bool {
-        let Some(mut key) = index.key(slot) else { return labels == self.located.origin };
-        for labels in self.located.origin + 1..=labels {
+    fn fits(&self, index: &'a Index, slot: Slot, labels: u8, tail: &[u8]) -> Option<Option<PackedNode<'a>>> {
+        let origin = self.located.origin.labels;
+        let Some(node) = index.node(slot) else { return (labels == origin).then_some(None) };
+        let mut key = node.key_below_origin();
+        for labels in origin + 1..=labels {
             let label = self.name.label(self.message, labels);
-            let Some((of_key, [0, rest @ ..])) = key.split_at_checked(label.len()) else { return false };
+            let (of_key, [0, rest @ ..]) = key.split_at_checked(label.len())? else { return None };
             if !same_folded(label, of_key) {
-                return false;
+                return None;
             }
             key = rest;
         }
         // Most have no tail, and to compare nothing would be a call.
         let begins = tail.is_empty() || key.starts_with(tail);
-        begins && (key.len() == tail.len() || slot.flags().has(Flags::EMPTY))
+        (begins && (key.len() == tail.len() || slot.flags().has(Flags::EMPTY))).then_some(Some(node))
     }
 }

@@ -102,12 +102,18 @@ pub(super) fn same_folded(octets: &[u8], small: &[u8]) -> bool {
     if octets.len() != small.len() {
         return false;
     }
-    let same = |(a, b): (&[u8; WORD], &[u8; WORD])| fold(u64::from_le_bytes(*a)) == u64::from_le_bytes(*b);
+    let same = |(a, b): (&[u8; WORD], &[u8; WORD])| is_folded(u64::from_le_bytes(*a), u64::from_le_bytes(*b));
     // The last word has the rest, and some octets a second time.
     match octets.last_chunk().zip(small.last_chunk()) {
         Some(last) => same(last) && octets.as_chunks().0.iter().zip(small.as_chunks().0).all(same),
-        None => fold(part(octets)) == part(small),
+        None => is_folded(part(octets), part(small)),
     }
+}
+
+/// Whether a word is the same as a small one; most have no capitals, and need no folding.
+#[inline]
+fn is_folded(word: u64, small: u64) -> bool {
+    word == small || fold(word) == small
 }
 
 /// The octets of less than a word as one number, some of them twice.

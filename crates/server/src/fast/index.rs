@@ -8,6 +8,7 @@
 //! zone that shares the table: a mark says "look at the zone itself", which is right for any
 //! version. So a change costs one store, and old versions that are still being read stay right.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -23,6 +24,11 @@ const FULL: usize = 6;
 /// A table of so few names is made anew for any change.
 const TINY: usize = 256;
 const TAG_SHIFT: u32 = 40;
+/// The lowest bit of a tag.
+const ONE_TAG: NonZeroU64 = match NonZeroU64::new(1 << TAG_SHIFT) {
+    Some(tag) => tag,
+    None => NonZeroU64::MIN,
+};
 const FLAGS_SHIFT: u32 = 32;
 
 /// What is known of a name.
@@ -67,21 +73,27 @@ impl std::ops::BitOr for Flags {
 
 /// A slot that is in use.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Slot(u64);
+pub(super) struct Slot(NonZeroU64);
 
 impl Slot {
     pub(super) fn new(hash: u64, flags: Flags, place: u32) -> Slot {
-        Slot(tag(hash) << TAG_SHIFT | u64::from(flags.0) << FLAGS_SHIFT | u64::from(place))
+        Slot(tag(hash) | u64::from(flags.0) << FLAGS_SHIFT | u64::from(place))
+    }
+
+    /// Reads a slot, if it is in use.
+    #[inline]
+    fn read(number: &AtomicU64) -> Option<Slot> {
+        NonZeroU64::new(number.load(Ordering::Relaxed)).map(Slot)
     }
 
     #[inline]
     pub(super) fn flags(self) -> Flags {
-        Flags((self.0 >> FLAGS_SHIFT) as u8)
+        Flags((self.0.get() >> FLAGS_SHIFT) as u8)
     }
 
     #[inline]
     pub(super) fn place(self) -> u32 {
-        self.0 as u32
+        self.0.get() as u32
     }
 
     #[inline]
@@ -91,14 +103,14 @@ impl Slot {
 
     #[inline]
     fn is_for(self, hash: u64) -> bool {
-        self.0 >> TAG_SHIFT == tag(hash)
+        (self.0.get() ^ tag(hash).get()) >> TAG_SHIFT == 0
     }
 }
 
-/// The part of a hash that a slot keeps; never zero, so that a slot in use is not zero either.
+/// The part of a hash that a slot keeps, where it keeps it; never zero, so that a slot in use is not zero either.
 #[inline]
-fn tag(hash: u64) -> u64 {
-    hash >> TAG_SHIFT | 1
+fn tag(hash: u64) -> NonZeroU64 {
+    ONE_TAG | hash >> TAG_SHIFT << TAG_SHIFT
 }
 
 /// Where the records are that an index leads to.
@@ -157,7 +169,7 @@ impl Index {
         while *self.slots[at].get_mut() != 0 {
             at = self.next(at);
         }
-        *self.slots[at].get_mut() = slot.0;
+        *self.slots[at].get_mut() = slot.0.get();
     }
 
     /// Whether the table was made of the zone file that the zone has, and for signing or not.
@@ -202,21 +214,18 @@ impl Index {
         self.slots.get(self.start(hash))
     }
 
-    /// The slot for this hash that fits, or a marked one that may be for it.
+    /// The slot for this hash that fits, with what it leads to, or a marked one that may be for it.
     #[inline]
-    pub(super) fn find(&self, hash: u64, fits: impl Fn(Slot) -> bool) -> Option<Slot> {
+    pub(super) fn find<T>(&self, hash: u64, fits: impl Fn(Slot) -> Option<T>) -> Option<(Slot, Option<T>)> {
         let mut at = self.start(hash);
         loop {
-            let slot = Slot(self.slots.get(at)?.load(Ordering::Relaxed));
-            if slot.0 == 0 {
-                return None;
-            }
+            let slot = Slot::read(self.slots.get(at)?)?;
             if slot.is_for(hash) {
                 if slot.flags().has(Flags::CHANGED) {
-                    return Some(self.marked(hash, slot, at));
+                    return Some((self.marked(hash, slot, at), None));
                 }
-                if fits(slot) {
-                    return Some(slot);
+                if let Some(fitting) = fits(slot) {
+                    return Some((slot, Some(fitting)));
                 }
             }
             at = self.next(at);
@@ -228,12 +237,12 @@ impl Index {
     fn marked(&self, hash: u64, slot: Slot, mut at: usize) -> Slot {
         loop {
             at = self.next(at);
-            match Slot(self.slots[at].load(Ordering::Relaxed)) {
-                Slot(0) => return slot,
-                other if other.is_for(hash) => {
+            match Slot::read(&self.slots[at]) {
+                None => return slot,
+                Some(other) if other.is_for(hash) => {
                     return Slot(slot.0 | u64::from(Flags::OCCLUDED.0) << FLAGS_SHIFT);
                 }
-                _ => {}
+                Some(_) => {}
             }
         }
     }
@@ -267,8 +276,8 @@ impl Index {
         let hashes = HashKey::of_process().suffixes(name).skip(self.origin_labels);
         let mut hidden = Flags::default();
         for (key, hash) in keys.zip(hashes) {
-            let flags = match self.find(hash, |slot| self.is_at(slot, key)) {
-                Some(slot) if !self.is_touched(slot, key, below, sets) => slot.flags(),
+            let flags = match self.find(hash, |slot| self.is_at(slot, key).then_some(())) {
+                Some((slot, _)) if !self.is_touched(slot, key, below, sets) => slot.flags(),
                 _ => self.mark(hash, hidden),
             };
             if key.len() == below.len() {
@@ -311,10 +320,7 @@ impl Index {
         let mut at = self.start(hash);
         let mark = u64::from((Flags::CHANGED | hidden).0) << FLAGS_SHIFT;
         loop {
-            let slot = Slot(self.slots[at].load(Ordering::Relaxed));
-            if slot.0 == 0 {
-                break;
-            }
+            let Some(slot) = Slot::read(&self.slots[at]) else { break };
             if slot.is_for(hash) {
                 self.slots[at].fetch_or(mark, Ordering::Relaxed);
                 self.marks.fetch_add(u32::from(!slot.flags().has(Flags::CHANGED)), Ordering::Relaxed);
@@ -336,7 +342,8 @@ impl Index {
             self.unusable.store(true, Ordering::Relaxed);
             return;
         }
-        while self.slots[at].compare_exchange(0, slot.0, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+        while self.slots[at].compare_exchange(0, slot.0.get(), Ordering::Relaxed, Ordering::Relaxed).is_err()
+        {
             at = self.next(at);
         }
     }

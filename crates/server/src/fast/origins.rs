@@ -6,7 +6,7 @@ use dns::Name;
 
 use super::hash::{HashKey, same_folded};
 use super::index::Index;
-use super::question::{Labels, label_hash};
+use super::question::Labels;
 use crate::zones::Zone;
 
 /// Depths from this one on are kept as one.
@@ -23,11 +23,23 @@ pub(crate) struct Origins {
     slots: Box<[Option<Slot>]>,
 }
 
+/// A name where zones begin, there or further below.
 #[derive(Clone, Debug)]
 struct Slot {
     hash: u64,
-    /// The zone that begins here; none where zones begin further below only.
-    zone: Option<Arc<Zone>>,
+    begins: Option<Begins>,
+    /// Whether zones begin further below.
+    above_others: bool,
+}
+
+/// A zone, at the name where it begins.
+#[derive(Clone, Debug)]
+pub(super) struct Begins {
+    pub(super) zone: Arc<Zone>,
+    /// How many labels the origin has.
+    pub(super) labels: u8,
+    /// The hash of the origin.
+    pub(super) hash: u64,
 }
 
 /// The origin of a zone, ready to be compared with what messages have.
@@ -50,14 +62,13 @@ impl Origin {
 pub(crate) struct Located<'a> {
     /// Where the zone was found.
     pub(super) origins: &'a Origins,
-    pub(super) zone: &'a Zone,
+    pub(super) origin: &'a Begins,
     /// The zone's table.
     pub(super) index: &'a Index,
-    /// How many labels the origin has.
-    pub(super) origin: u8,
-    pub(super) origin_hash: u64,
     /// The hash of the whole name.
     pub(super) hash: u64,
+    /// Whether all names below the origin are in the zone.
+    is_whole: bool,
 }
 
 impl Origins {
@@ -79,10 +90,13 @@ impl Origins {
             let begins = depth + 1 == hashes.len();
             self.depths |= bit;
             let at = self.place(*hash);
-            let slot = self.slots[at].get_or_insert_with(|| Slot { hash: *hash, zone: None });
+            let new = || Slot { hash: *hash, begins: None, above_others: false };
+            let slot = self.slots[at].get_or_insert_with(new);
             if begins {
                 self.zone_depths |= bit;
-                slot.zone = Some(Arc::clone(zone));
+                slot.begins = Some(Begins { zone: Arc::clone(zone), labels: depth as u8, hash: *hash });
+            } else {
+                slot.above_others = true;
             }
         }
     }
@@ -103,27 +117,42 @@ impl Origins {
         self.key
     }
 
-    /// The zone that a name is in; `None` where it is in none, zones begin below it, or it has no table.
+    /// The zone that a name is in, which may well be that of the name before.
     #[inline]
+    pub(super) fn find_near<'a>(
+        &'a self,
+        before: Option<&Located<'a>>,
+        message: &[u8],
+        name: &Labels,
+    ) -> Option<Located<'a>> {
+        let near = before.filter(|before| std::ptr::eq(before.origins, self));
+        match near.and_then(|before| before.with(message, name)) {
+            Some(located) => Some(located),
+            None => self.find(message, name),
+        }
+    }
+
+    /// The zone that a name is in; `None` where it is in none, zones begin below it, or it has no table.
+    #[inline(never)]
     pub(super) fn find<'a>(&'a self, message: &[u8], name: &Labels) -> Option<Located<'a>> {
-        let mut found = self.at(self.key.root, 0, self.zone_depths).and_then(|slot| slot.zone.as_ref());
-        let (mut origin, mut origin_hash, mut hash) = (0, self.key.root, self.key.root);
-        for (labels, at) in name.suffixes() {
-            hash = label_hash(self.key, hash, message, at);
+        let mut found = self.at(self.key.root, 0, self.zone_depths).filter(|slot| slot.begins.is_some());
+        let mut hash = self.key.root;
+        for (labels, at, length) in name.suffixes_from(0, name.suffix_at(0)) {
+            hash = self.key.child(hash, message, at + 1, length);
             // That zones begin below matters for the whole name only.
             let depths = if labels == name.count { self.depths } else { self.zone_depths };
             let Some(slot) = self.at(hash, labels, depths) else { continue };
             let suffix = message.get(at..name.end()).unwrap_or_default();
-            match &slot.zone {
-                Some(zone) if same_folded(suffix, &zone.origin_form().wire) => {
-                    (found, origin, origin_hash) = (Some(zone), labels, hash);
-                }
+            match &slot.begins {
+                Some(origin) if same_folded(suffix, &origin.zone.origin_form().wire) => found = Some(slot),
                 None if labels == name.count => return None,
                 _ => {}
             }
         }
-        let zone = found?;
-        Some(Located { origins: self, zone, index: zone.index()?, origin, origin_hash, hash })
+        let slot = found?;
+        let origin = slot.begins.as_ref()?;
+        let (index, is_whole) = (origin.zone.index()?, !slot.above_others);
+        Some(Located { origins: self, origin, index, hash, is_whole })
     }
 
     #[inline]
@@ -132,5 +161,22 @@ impl Origins {
             return None;
         }
         self.slots[self.place(hash)].as_ref()
+    }
+}
+
+impl<'a> Located<'a> {
+    /// Another name, if it is surely in the same zone.
+    #[inline]
+    pub(super) fn with(&self, message: &[u8], name: &Labels) -> Option<Located<'a>> {
+        let Begins { zone, labels, hash } = self.origin;
+        if !self.is_whole || name.count < *labels {
+            return None;
+        }
+        let at = name.suffix_at(*labels);
+        if !same_folded(message.get(at..name.end())?, &zone.origin_form().wire) {
+            return None;
+        }
+        let child = |hash, (_, at, length)| self.origins.key.child(hash, message, at + 1, length);
+        Some(Located { hash: name.suffixes_from(*labels, at).fold(*hash, child), ..*self })
     }
 }

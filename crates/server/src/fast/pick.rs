@@ -4,7 +4,7 @@ use dns::{PackedNode, PackedSet, RecordSet, Rtype};
 
 use super::TREES;
 use super::find::Found;
-use crate::steering::{Compiled, Sources};
+use crate::steering::Compiled;
 use crate::zones::Node;
 
 /// A set in either form.
@@ -12,7 +12,7 @@ use crate::zones::Node;
 pub(super) enum Set<'a> {
     Packed(PackedSet<'a>),
     /// With its tree.
-    Steered(PackedSet<'a>, &'a [u8], &'a Sources),
+    Steered(PackedSet<'a>, &'a [u8]),
     Listed(&'a RecordSet, Option<&'a Compiled>),
 }
 
@@ -29,7 +29,7 @@ impl<'a> Pick<'a> {
     pub(super) fn new(found: &Found<'a>, rtype: Rtype) -> Pick<'a> {
         match found {
             Found::Packed(node) => Pick::packed(node, rtype),
-            Found::Steered(node, sources) => Pick::steered(node, sources, rtype),
+            Found::Steered(node) => Pick::steered(node, rtype),
             Found::Listed(node) => Pick::listed(node, rtype),
             Found::Empty | Found::Missing => Pick::Nothing,
         }
@@ -50,7 +50,7 @@ impl<'a> Pick<'a> {
 
     /// The trees are the last of the sets.
     #[inline]
-    fn steered(node: &PackedNode<'a>, sources: &'a Sources, rtype: Rtype) -> Pick<'a> {
+    fn steered(node: &PackedNode<'a>, rtype: Rtype) -> Pick<'a> {
         let (mut asked, mut alias, mut trees) = (None, None, None);
         for set in node.sets() {
             match set.rtype {
@@ -61,7 +61,7 @@ impl<'a> Pick<'a> {
             }
         }
         let with_tree = |set: PackedSet<'a>| match trees.and_then(|trees| tree_of(trees, set.rtype)) {
-            Some(tree) => Set::Steered(set, tree, sources),
+            Some(tree) => Set::Steered(set, tree),
             None => Set::Packed(set),
         };
         match (asked, alias) {

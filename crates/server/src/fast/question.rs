@@ -165,18 +165,30 @@ impl Labels {
         usize::from(self.start) + usize::from(offset)
     }
 
-    /// The suffixes from the shortest to the whole name: how many labels each has, and where it starts.
+    /// The suffixes with more labels than one that starts at `end`, from the shortest to the whole name: how many
+    /// labels each has, where it starts, and how long the label there is.
     #[inline]
-    pub(super) fn suffixes(&self) -> impl Iterator<Item = (u8, usize)> {
-        let starts = self.starts.get(..usize::from(self.count)).unwrap_or_default();
+    pub(super) fn suffixes_from(
+        &self,
+        labels: u8,
+        mut end: usize,
+    ) -> impl Iterator<Item = (u8, usize, usize)> {
+        let starts = self.starts.get(..usize::from(self.count.saturating_sub(labels))).unwrap_or_default();
         let start = usize::from(self.start);
-        (1..).zip(starts.iter().rev().map(move |offset| start + usize::from(*offset)))
+        (labels + 1..).zip(starts.iter().rev()).map(move |(labels, offset)| {
+            let at = start + usize::from(*offset);
+            let length = end.saturating_sub(at + 1);
+            end = at;
+            (labels, at, length)
+        })
     }
 
     /// The hash of the suffix with this many labels, from that of the suffix with one label less.
     #[inline]
     pub(super) fn suffix_hash(&self, key: HashKey, parent: u64, message: &[u8], labels: u8) -> u64 {
-        label_hash(key, parent, message, self.suffix_at(labels))
+        let at = self.suffix_at(labels);
+        let length = message.get(at).copied().unwrap_or(0);
+        key.child(parent, message, at + 1, usize::from(length))
     }
 
     /// The label at the front of the suffix with this many labels.
@@ -186,13 +198,6 @@ impl Labels {
         let length = usize::from(message.get(at).copied().unwrap_or(0));
         message.get(at + 1..at + 1 + length).unwrap_or_default()
     }
-}
-
-/// The hash of the suffix that starts at a place in a message, from that of the suffix after its first label.
-#[inline]
-pub(super) fn label_hash(key: HashKey, parent: u64, message: &[u8], at: usize) -> u64 {
-    let length = message.get(at).copied().unwrap_or(0);
-    key.child(parent, message, at + 1, usize::from(length))
 }
 
 /// Whether the type is one that records have and no cut has a say in.
@@ -207,7 +212,7 @@ pub(super) struct NotCommon;
 
 impl Opt {
     /// Reads an OPT record of version 0 that is the last of the message; it starts at `at`.
-    #[inline]
+    #[inline(always)]
     fn read(record: &[u8], at: usize) -> Option<Opt> {
         let (fixed, options) = record.split_first_chunk::<OPT_LENGTH>()?;
         let [0, 0, 41, size_high, size_low, _, 0, flags, _, length @ ..] = *fixed else { return None };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use dns::{Member, Name, PackedZone, ProbeId, Rdata, RecordSet, Rtype, Steering};
 use rstest::rstest;
 
+use super::question::Labels;
 use super::*;
 use crate::steering::{GeoSource, Health, State};
 use crate::{Rcode, ZoneUpdate, Zones, respond};
@@ -136,4 +137,37 @@ fn a_steered_name_is_answered_by_how_its_targets_fare_now(
         let at = addresses.iter().position(|one| *one == right).unwrap() as u64;
         health.set(ProbeId(at), State::Down);
     }
+}
+
+#[test]
+fn the_name_before_leads_to_no_other_zone_than_a_search() {
+    let mut zones = Zones::new();
+    for origin in ["e.", "sub.e.", "f.", "deep.down.f."] {
+        let origin: Name = origin.parse().unwrap();
+        let soa = RecordSet { name: origin.clone(), ..set("e.", Rtype::SOA, "ns admin 1 2 3 4 5") };
+        zones.apply(ZoneUpdate::PutZone { origin, soa, base: None });
+    }
+    zones.compile(usize::MAX);
+    let origins = zones.fast().unwrap();
+    let names =
+        ["e.", "www.e.", "WWW.E.", "sub.e.", "a.b.sub.e.", "Sub.e.", "wwwsub.e.", "f.", "down.f.", "g."];
+    let asked = names.map(|name| {
+        let message = [query(name), vec![0; SLACK]].concat();
+        let mut labels = Labels::EMPTY;
+        labels.read(&message, question::HEADER).unwrap();
+        (message, labels)
+    });
+    let seen = |located: Option<Located<'_>>| {
+        located.map(|located| (located.origin.zone.origin().clone(), located.hash))
+    };
+    let mut from_before = 0;
+    for (message, before) in &asked {
+        let before = origins.find(message, before);
+        for (message, name) in &asked {
+            let near = origins.find_near(before.as_ref(), message, name);
+            assert_eq!(seen(near), seen(origins.find(message, name)), "{name:?} after {before:?}");
+            from_before += usize::from(before.is_some_and(|before| before.with(message, name).is_some()));
+        }
+    }
+    assert_eq!(from_before, 9, "those of sub.e., below which no zone begins, after each other");
 }

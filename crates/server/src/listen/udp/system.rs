@@ -41,6 +41,9 @@ const CONTROL_HEAD: usize = size_of::<libc::cmsghdr>();
 #[repr(C, align(8))]
 struct Address([u8; ADDRESS]);
 
+/// An empty buffer.
+const NOTHING: [u8; QUERY_STRIDE] = [0; QUERY_STRIDE];
+
 /// No address: of no family.
 const NOBODY: Address = Address([0; ADDRESS]);
 
@@ -58,7 +61,7 @@ pub(super) struct Batch {
 
 /// What was received.
 pub(super) struct Queries {
-    buffers: Vec<u8>,
+    buffers: Vec<[u8; QUERY_STRIDE]>,
     addresses: Vec<Address>,
     controls: Vec<Control>,
     /// How much of the control room is offered to the kernel.
@@ -143,7 +146,7 @@ impl Batch {
 impl Queries {
     fn new(control_length: usize) -> Queries {
         Queries {
-            buffers: vec![0; BATCH * QUERY_STRIDE],
+            buffers: vec![NOTHING; BATCH],
             addresses: vec![NOBODY; BATCH],
             controls: vec![Control([0; CONTROL]); BATCH],
             control_length,
@@ -168,8 +171,8 @@ impl Queries {
 
     /// A query's buffer, with room after the query.
     #[inline]
-    pub(super) fn buffer(&self, at: usize) -> &[u8] {
-        self.buffers.get(at * QUERY_STRIDE..(at + 1) * QUERY_STRIDE).unwrap_or_default()
+    pub(super) fn buffer(&self, at: usize) -> &[u8; QUERY_STRIDE] {
+        self.buffers.get(at).unwrap_or(&NOTHING)
     }
 
     /// Who sent a query; none where nobody did and a stop ended the wait.
@@ -211,7 +214,7 @@ impl Messages {
     /// Offers the kernel room for queries again, where others were received.
     fn offer(&mut self, queries: &mut Queries) {
         let Queries { buffers, addresses, controls, control_length } = queries;
-        let rooms = buffers.chunks_exact_mut(QUERY_STRIDE).zip(addresses).zip(controls);
+        let rooms = buffers.iter_mut().zip(addresses).zip(controls);
         let messages = self.headers.iter_mut().zip(&mut self.vectors).take(self.received);
         for ((header, vector), ((room, address), control)) in messages.zip(rooms) {
             (vector.iov_base, vector.iov_len) = (room.as_mut_ptr().cast(), LONGEST_QUERY);
@@ -236,19 +239,22 @@ impl Messages {
     #[inline]
     pub(super) fn queue(&mut self, responses: &mut Responses, at: usize, length: usize) {
         let response = responses.keep(length.min(RESPONSE));
+        if at != self.queued {
+            self.move_up(at);
+        }
+        let Some(vector) = self.vectors.get_mut(self.queued) else { return };
+        (vector.iov_base, vector.iov_len) = (response.as_mut_ptr().cast(), response.len());
+        self.queued += 1;
+    }
+
+    /// Has the next response go to the sender of this query, where one before it gets none.
+    fn move_up(&mut self, at: usize) {
         let Some(query) = self.headers.get(at).map(|header| header.msg_hdr) else { return };
-        let (Some(header), Some(vector)) =
-            (self.headers.get_mut(self.queued), self.vectors.get_mut(self.queued))
-        else {
+        let Some(header) = self.headers.get_mut(self.queued).map(|header| &mut header.msg_hdr) else {
             return;
         };
-        (vector.iov_base, vector.iov_len) = (response.as_mut_ptr().cast(), response.len());
-        if at != self.queued {
-            let header = &mut header.msg_hdr;
-            (header.msg_name, header.msg_namelen) = (query.msg_name, query.msg_namelen);
-            (header.msg_control, header.msg_controllen) = (query.msg_control, query.msg_controllen);
-        }
-        self.queued += 1;
+        (header.msg_name, header.msg_namelen) = (query.msg_name, query.msg_namelen);
+        (header.msg_control, header.msg_controllen) = (query.msg_control, query.msg_controllen);
     }
 }
 

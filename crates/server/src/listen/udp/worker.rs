@@ -1,18 +1,17 @@
 //! One thread: takes what has arrived, answers it, sends the answers.
 
 use std::io::ErrorKind;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use smallvec::SmallVec;
 use socket2::Socket;
 
 use super::system::{BATCH, Batch, CACHE_LINE, prefetch};
 use crate::counters::{Count, Tally};
-use crate::fast::{Prepared, Question};
+use crate::fast::{Located, Prepared, Question};
 use crate::listen::{Service, draw, seconds};
 use crate::rate_limit::LimitedNetwork;
 use crate::transfer::Attended;
@@ -71,6 +70,7 @@ impl Worker {
     }
 
     /// Answers until the stop.
+    #[inline(never)]
     pub(super) fn run(mut self, from_any: bool) {
         let mut batch = Batch::new(from_any);
         let mut questions = [Question::EMPTY; BATCH];
@@ -119,15 +119,15 @@ impl Worker {
         let sights = table.sights(self.service.endpoint);
         let milliseconds = self.start.elapsed().as_millis() as u64;
         let moment = Moment { table: &table, identity: &identity, seconds: seconds(), milliseconds };
-        let mut prepared = SmallVec::new();
-        self.prepare(batch, questions, &sights, &mut prepared);
-        fetch_ahead(&prepared);
-        for (at, prepared) in prepared.iter().enumerate() {
+        let mut room = [const { Asked { network: None, prepared: None } }; BATCH];
+        let asked = &mut room[..questions.len()];
+        self.prepare(batch, questions, &sights, asked);
+        fetch_ahead(asked);
+        for (at, Asked { network, prepared }) in asked.iter().enumerate() {
             let Batch { queries, responses, messages } = &mut *batch;
             let Some(client) = queries.client(at) else { continue };
             let (buffer, length) = (queries.buffer(at), messages.length(at));
-            let network = self.limiter.limited(client.ip());
-            let query = Received { buffer, length, client, network, prepared: prepared.as_ref() };
+            let query = Received { buffer, length, client, network: *network, prepared: prepared.as_ref() };
             let sight = sights.of(client.ip());
             match self.answer_one(&query, sight, moment, responses.room()) {
                 Some(length) => messages.queue(responses, at, length),
@@ -143,28 +143,28 @@ impl Worker {
         Batch { queries, messages, .. }: &Batch,
         questions: &'a mut [Question],
         sights: &Sights<'a>,
-        prepared: &mut PreparedBatch<'a>,
+        asked: &mut [Asked<'a>],
     ) {
-        for (at, question) in questions.iter_mut().enumerate() {
+        let mut before: Option<Located<'_>> = None;
+        for (at, (question, Asked { network, prepared })) in questions.iter_mut().zip(asked).enumerate() {
+            let Some(client) = queries.client(at) else { continue };
+            *network = self.limiter.limited(client.ip());
+            let Some(origins) = sights.of(client.ip()).fast() else { continue };
             let (buffer, length) = (queries.buffer(at), messages.length(at));
-            let client = queries.client(at).map(|client| client.ip());
-            let origins = client.and_then(|client| sights.of(client).fast());
-            let one = origins
-                .zip(client)
-                .and_then(|(origins, client)| Prepared::new(origins, buffer, length, question, client));
-            if let Some((one, client)) = one.as_ref().zip(client) {
-                self.fetch_first(one, client);
+            *prepared = Prepared::new(origins, buffer, length, question, client.ip(), before.as_ref());
+            if let Some(one) = prepared {
+                before = Some(one.located);
+                self.fetch_first(one, *network);
             }
-            prepared.push(one);
         }
     }
 
-    /// Has fetched what the second step reads, and the rate limiter's bucket, because the address is at hand here.
+    /// Has fetched what the second step reads, and the rate limiter's bucket.
     #[inline]
-    fn fetch_first(&self, one: &Prepared<'_, '_>, client: IpAddr) {
+    fn fetch_first(&self, one: &Prepared<'_, '_>, network: Option<LimitedNetwork>) {
         one.first_slot().inspect(|slot| prefetch(*slot));
-        one.first_place().inspect(|line| prefetch(*line));
-        let Some(network) = self.limiter.limited(client) else { return };
+        one.first_place().into_iter().flatten().for_each(prefetch);
+        let Some(network) = network else { return };
         let bucket = self.limiter.place(network, ResponseKind::Answer, one.likely_subject());
         bucket.inspect(|bucket| prefetch(*bucket));
     }
@@ -204,7 +204,7 @@ impl Worker {
                 (self.copy(out)?, reply)
             }
         };
-        self.limited(query, around, moment, length, reply, out)
+        self.limited(query, &around, moment, (length, reply), out)
     }
 
     /// What is sent of a response in the end.
@@ -212,10 +212,9 @@ impl Worker {
     fn limited(
         &mut self,
         query: &Received<'_, '_>,
-        around: Circumstances<'_>,
+        around: &Circumstances<'_>,
         moment: Moment<'_>,
-        length: usize,
-        reply: Reply,
+        (length, reply): (usize, Reply),
         out: &mut [u8],
     ) -> Option<usize> {
         let verdict = match (reply.cookie, query.network) {
@@ -230,7 +229,7 @@ impl Worker {
                 Some(length)
             }
             Verdict::Slip => {
-                let reply = respond_limited(query.octets(), around, &mut self.slow)?;
+                let reply = respond_limited(query.octets(), *around, &mut self.slow)?;
                 self.tally.add(Count::Slipped, 1);
                 self.tally.sent(reply);
                 self.copy(out)
@@ -249,13 +248,10 @@ impl Worker {
     }
 }
 
-/// The questions of a batch, as far as they are of the common form.
-type PreparedBatch<'a> = SmallVec<[Option<Prepared<'a, 'a>>; BATCH]>;
-
 /// The second step of the fast path for a whole batch: has the records fetched, and where clients are.
 #[inline]
-fn fetch_ahead(prepared: &PreparedBatch<'_>) {
-    for one in prepared.iter().flatten() {
+fn fetch_ahead(asked: &mut [Asked<'_>]) {
+    for one in asked.iter_mut().filter_map(|asked| asked.prepared.as_mut()) {
         if let Some(octets) = one.first_record() {
             octets.chunks(CACHE_LINE).for_each(prefetch);
         }
@@ -263,6 +259,14 @@ fn fetch_ahead(prepared: &PreparedBatch<'_>) {
             [first, last].into_iter().for_each(prefetch);
         }
     }
+}
+
+/// What is known of a query before it is answered.
+struct Asked<'a> {
+    /// The client's network, unless it is not limited.
+    network: Option<LimitedNetwork>,
+    /// The question, if it is of the common form.
+    prepared: Option<Prepared<'a, 'a>>,
 }
 
 /// A query as it arrived.

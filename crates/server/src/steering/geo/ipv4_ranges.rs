@@ -76,11 +76,12 @@ impl Ipv4Ranges {
 
     /// What a lookup reads first, for whoever wants it to be at hand by then.
     #[inline]
-    pub(super) fn first_line(&self, block: u16) -> &[u8] {
-        match &self.index {
-            Index::Short(numbers) => &numbers[usize::from(block)],
-            Index::Long(numbers) => &numbers[usize::from(block)],
-        }
+    pub(super) fn first_lines(&self, block: u16) -> [&u8; 2] {
+        let number = match &self.index {
+            Index::Short(numbers) => &numbers[usize::from(block)][0],
+            Index::Long(numbers) => &numbers[usize::from(block)][0],
+        };
+        [number, &self.prefixes[usize::from(block) / 2]]
     }
 
     /// What a lookup reads next.

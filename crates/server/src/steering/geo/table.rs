@@ -67,8 +67,8 @@ impl Table {
 
     /// What looking an IPv4 address of this block up reads first, for whoever wants it to be at hand by then.
     #[inline]
-    pub(crate) fn first_line(&self, block: u16) -> &[u8] {
-        self.ipv4.first_line(block)
+    pub(crate) fn first_lines(&self, block: u16) -> [&u8; 2] {
+        self.ipv4.first_lines(block)
     }
 
     /// What it reads next.
