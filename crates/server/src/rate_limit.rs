@@ -198,7 +198,7 @@ impl RateLimiter {
     /// Where a hash has its bucket; past the first lines its tag says so, which the bucket has too.
     #[inline]
     fn line(&self, hash: u64) -> usize {
-        (hash as usize % FIRST_LINES | usize::from(tag(hash)) * FIRST_LINES) & (self.used - 1)
+        ((hash as usize % FIRST_LINES) | (usize::from(tag(hash)) * FIRST_LINES)) & (self.used - 1)
     }
 
     /// Where a judgement will look, for whoever wants it to be at hand by then.

@@ -319,8 +319,7 @@ impl Index {
         let mut before = None;
         let mut at = self.start(hash);
         let mark = u64::from((Flags::CHANGED | hidden).0) << FLAGS_SHIFT;
-        loop {
-            let Some(slot) = Slot::read(&self.slots[at]) else { break };
+        while let Some(slot) = Slot::read(&self.slots[at]) {
             if slot.is_for(hash) {
                 self.slots[at].fetch_or(mark, Ordering::Relaxed);
                 self.marks.fetch_add(u32::from(!slot.flags().has(Flags::CHANGED)), Ordering::Relaxed);
