@@ -359,21 +359,24 @@ impl<'o> Writer<'o> {
         let [high, low] = UDP_SIZE.to_be_bytes();
         let [length_high, length_low] = u16::try_from(options.length).ok()?.to_be_bytes();
         let dnssec_ok = if edns.dnssec_ok { DO } else { 0 };
-        let opt: [u8; OPT_LENGTH] = [0, 0, 41, high, low, 0, 0, dnssec_ok, 0, length_high, length_low];
-        self.put(&opt)?;
-        if let Some((client, server)) = &options.cookie {
-            self.put(&[0, COOKIE as u8, 0, (CLIENT_COOKIE + SERVER_COOKIE) as u8])?;
-            self.put(client)?;
-            self.put(server)?;
+        let end = self.at + OPT_LENGTH + options.length;
+        let (opt, mut room) = self.out.get_mut(self.at..end)?.split_first_chunk_mut::<OPT_LENGTH>()?;
+        *opt = [0, 0, 41, high, low, 0, 0, dnssec_ok, 0, length_high, length_low];
+        if let Some((client, server)) = options.cookie {
+            let (head, rest) = room.split_first_chunk_mut()?;
+            let (client_room, rest) = rest.split_first_chunk_mut()?;
+            let (server_room, rest) = rest.split_first_chunk_mut()?;
+            *head = option_head(COOKIE, CLIENT_COOKIE + SERVER_COOKIE);
+            (*client_room, *server_room, room) = (client, server, rest);
         }
         if let Some(subnet) = options.subnet {
+            let (head, octets) = room.split_first_chunk_mut()?;
+            *head = option_head(CLIENT_SUBNET, subnet.octets.len());
+            copy(octets, subnet.octets);
             // An answer to nobody in particular is for all who say nothing about themselves.
-            let scope = if subnet.source_prefix == 0 { 0 } else { self.scope };
-            self.put(&[0, CLIENT_SUBNET as u8, 0, subnet.octets.len() as u8])?;
-            let scope_at = self.at + SCOPE;
-            self.put(subnet.octets)?;
-            *self.out.get_mut(scope_at)? = scope;
+            *octets.get_mut(SCOPE)? = if subnet.source_prefix == 0 { 0 } else { self.scope };
         }
+        self.at = end;
         Some(())
     }
 
@@ -384,6 +387,13 @@ impl<'o> Writer<'o> {
         self.at = end;
         Some(())
     }
+}
+
+/// The code and length before an option's value.
+#[inline]
+fn option_head(code: u16, length: usize) -> [u8; OPTION_HEAD] {
+    let ([code_high, code_low], [high, low]) = (code.to_be_bytes(), (length as u16).to_be_bytes());
+    [code_high, code_low, high, low]
 }
 
 /// Copies the start of a message; most questions are short, and these go without a call. What comes after them is

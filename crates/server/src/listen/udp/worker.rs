@@ -69,7 +69,7 @@ impl Worker {
         }
     }
 
-    /// Answers until the stop.
+    /// Answers until the stop. Not inlined, so that profiles name it.
     #[inline(never)]
     pub(super) fn run(mut self, from_any: bool) {
         let mut batch = Batch::new(from_any);

@@ -28,15 +28,19 @@ enum Ranges {
     Long(Box<[[u8; 4]]>),
 }
 
-/// How many ranges start before each block and before the end, in no more octets than the last needs.
+/// How many ranges start before each block and before the end.
 #[derive(Debug)]
 enum Index {
-    Short(Box<[[u8; 2]]>),
-    Long(Box<[[u8; 4]]>),
+    /// Before each group of blocks, and from there to each block: half of what whole numbers take.
+    Grouped { groups: Box<[u32]>, blocks: Box<[[u8; 2]]> },
+    /// Where a group has too many for that.
+    Plain(Box<[[u8; 4]]>),
 }
 
 const BLOCK_BITS: u32 = 16;
 const BLOCKS: u32 = 1 << BLOCK_BITS;
+/// How many blocks are a group.
+const GROUP: usize = 64;
 
 impl Ipv4Ranges {
     /// Makes ranges from steps that begin at the first address and have a value everywhere.
@@ -78,8 +82,8 @@ impl Ipv4Ranges {
     #[inline]
     pub(super) fn first_lines(&self, block: u16) -> [&u8; 2] {
         let number = match &self.index {
-            Index::Short(numbers) => &numbers[usize::from(block)][0],
-            Index::Long(numbers) => &numbers[usize::from(block)][0],
+            Index::Grouped { blocks, .. } => &blocks[usize::from(block)][0],
+            Index::Plain(numbers) => &numbers[usize::from(block)][0],
         };
         [number, &self.prefixes[usize::from(block) / 2]]
     }
@@ -111,6 +115,10 @@ impl Ipv4Ranges {
 /// block that has it alike; none where that is the block, or more.
 #[inline]
 fn find_in<const N: usize>(ranges: &[[u8; N]], block: Range<usize>, low: u16) -> (u16, Option<u8>) {
+    // In most blocks none starts: the one before goes on.
+    if block.is_empty() {
+        return (value(&ranges[block.start.saturating_sub(1)]), None);
+    }
     let started = ranges[block.clone()].partition_point(|range| start(range) <= low);
     // The first range starts with the first address, so there is one.
     let at = (block.start + started).saturating_sub(1);
@@ -158,25 +166,31 @@ impl Ranges {
 
 impl Index {
     fn new(numbers: &[u32]) -> Index {
-        match numbers.iter().max() {
-            Some(0x1_0000..) => Index::Long(numbers.iter().map(|number| number.to_le_bytes()).collect()),
-            _ => Index::Short(numbers.iter().map(|number| (*number as u16).to_le_bytes()).collect()),
+        let groups: Box<[u32]> = numbers.iter().copied().step_by(GROUP).collect();
+        let within = |(at, number): (usize, &u32)| u16::try_from(number - groups[at / GROUP]).ok();
+        let blocks: Option<Box<[_]>> =
+            numbers.iter().enumerate().map(|one| within(one).map(u16::to_le_bytes)).collect();
+        match blocks {
+            Some(blocks) => Index::Grouped { groups, blocks },
+            None => Index::Plain(numbers.iter().map(|number| number.to_le_bytes()).collect()),
         }
     }
 
     #[inline]
     fn get(&self, at: usize) -> usize {
         match self {
-            Index::Short(numbers) => usize::from(u16::from_le_bytes(numbers[at])),
-            Index::Long(numbers) => u32::from_le_bytes(numbers[at]) as usize,
+            Index::Grouped { groups, blocks } => {
+                groups[at / GROUP] as usize + usize::from(u16::from_le_bytes(blocks[at]))
+            }
+            Index::Plain(numbers) => u32::from_le_bytes(numbers[at]) as usize,
         }
     }
 
     #[cfg(test)]
     fn octets(&self) -> usize {
         match self {
-            Index::Short(numbers) => numbers.as_flattened().len(),
-            Index::Long(numbers) => numbers.as_flattened().len(),
+            Index::Grouped { groups, blocks } => size_of_val(&**groups) + size_of_val(&**blocks),
+            Index::Plain(numbers) => size_of_val(&**numbers),
         }
     }
 }
@@ -186,6 +200,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
     use proptest::prelude::*;
+    use rstest::rstest;
 
     /// Starts that are often at the edges of blocks and of larger networks.
     fn starts() -> impl Strategy<Value = Vec<u32>> {
@@ -224,13 +239,16 @@ mod tests {
         }
     }
 
-    #[test]
-    fn more_ranges_than_a_short_number_can_count_are_found_too() {
+    #[rstest]
+    #[case::in_many_groups(1000, true)]
+    #[case::in_one_group(50, false)]
+    fn more_ranges_than_a_short_number_can_count_are_found_too(#[case] length: u32, #[case] grouped: bool) {
         let mut steps = Steps::default();
-        (0..70_000u32).for_each(|at| steps.push(u128::from(at * 1000), Some((at % 2) as u16)));
+        (0..70_000u32).for_each(|at| steps.push(u128::from(at * length), Some((at % 2) as u16)));
         let ranges = Ipv4Ranges::new(&steps);
+        assert_eq!(matches!(ranges.index, Index::Grouped { .. }), grouped);
         for at in [0, 1, 65_535, 65_536, 69_999] {
-            assert_eq!(ranges.find(at * 1000 + 999).0, (at % 2) as u16);
+            assert_eq!(ranges.find(at * length + length - 1).0, (at % 2) as u16);
         }
     }
 }
