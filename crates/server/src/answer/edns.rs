@@ -7,6 +7,8 @@ use crate::network::{ipv4_mask, ipv6_mask};
 
 pub(crate) const NSID: u16 = 3;
 pub(crate) const CLIENT_SUBNET: u16 = 8;
+/// The lower octet of that.
+pub(crate) const SUBNET: u8 = CLIENT_SUBNET as u8;
 pub(crate) const COOKIE: u16 = 10;
 pub(crate) const TCP_KEEPALIVE: u16 = 11;
 pub(crate) const PADDING: u16 = 12;
@@ -47,7 +49,18 @@ pub(crate) struct Cookie<'a> {
 impl<'a> Edns<'a> {
     /// Reads the data of an OPT record, which its options fill exactly. What the options of
     /// another version mean is not known.
-    pub(crate) fn read_options(&mut self, mut data: &'a [u8]) -> Result<(), Malformed> {
+    #[inline]
+    pub(crate) fn read_options(&mut self, data: &'a [u8]) -> Result<(), Malformed> {
+        match ClientSubnet::alone(data) {
+            Some(subnet) if self.version == 0 => {
+                self.subnet = self.subnet.or(Some(subnet));
+                Ok(())
+            }
+            _ => self.read_any_options(data),
+        }
+    }
+
+    fn read_any_options(&mut self, mut data: &'a [u8]) -> Result<(), Malformed> {
         while let Some((code, value, rest)) = split(data)? {
             if self.version == 0 {
                 self.take(code, value)?;
@@ -98,6 +111,14 @@ impl<'a> Cookie<'a> {
 }
 
 impl<'a> ClientSubnet<'a> {
+    /// The only option there is, in the form that most clients send: 24 bits of an IPv4 address.
+    #[inline]
+    fn alone(data: &'a [u8]) -> Option<ClientSubnet<'a>> {
+        let [0, SUBNET, 0, 7, octets @ ..] = data else { return None };
+        let [0, 1, 24, 0, a, b, c] = *octets else { return None };
+        Some(ClientSubnet { address: Ipv4Addr::new(a, b, c, 0).into(), source_prefix: 24, octets })
+    }
+
     /// The scope is empty in a query, and the address has as many octets as the prefix needs, no
     /// bit set beyond it.
     fn read(octets: &'a [u8]) -> Result<ClientSubnet<'a>, Malformed> {
@@ -137,4 +158,33 @@ fn ipv6(short: &[u8], prefix: u8) -> Option<(IpAddr, bool)> {
     whole.get_mut(..short.len())?.copy_from_slice(short);
     let address = Ipv6Addr::from(whole);
     Some((address.into(), prefix <= 128 && address.to_bits() & !ipv6_mask(prefix) == 0))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+
+    /// Every message that differs from the common form in one octet, or in its length.
+    #[test]
+    fn a_network_alone_is_read_like_any_options() {
+        let common = [0, 8, 0, 7, 0, 1, 24, 0, 192, 0, 2];
+        let mut messages: Vec<Vec<u8>> = (0..=common.len()).map(|length| common[..length].to_vec()).collect();
+        messages.push([&common[..], &[0]].concat());
+        messages.push([common, common].concat());
+        for at in 0..common.len() {
+            messages.extend((0..=255).map(|octet| {
+                let mut message = common.to_vec();
+                message[at] = octet;
+                message
+            }));
+        }
+        for (message, version) in messages.iter().flat_map(|message| [(message, 0), (message, 1)]) {
+            let (mut short, mut long) =
+                (Edns { version, ..Edns::default() }, Edns { version, ..Edns::default() });
+            let (one, other) = (short.read_options(message).is_ok(), long.read_any_options(message).is_ok());
+            assert_eq!((one, short.subnet, short.cookie), (other, long.subnet, long.cookie), "{message:?}");
+        }
+        assert!(ClientSubnet::alone(&common).is_some());
+    }
 }

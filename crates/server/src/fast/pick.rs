@@ -48,26 +48,16 @@ impl<'a> Pick<'a> {
         alias.map_or(Pick::Nothing, |alias| Pick::Alias(Set::Packed(alias)))
     }
 
-    /// The trees are the last of the sets.
+    /// The trees are the last of the sets, and nothing that can be asked for.
     #[inline]
     fn steered(node: &PackedNode<'a>, rtype: Rtype) -> Pick<'a> {
-        let (mut asked, mut alias, mut trees) = (None, None, None);
-        for set in node.sets() {
-            match set.rtype {
-                TREES => trees = Some(set),
-                found if found == rtype => asked = Some(set),
-                Rtype::CNAME => alias = Some(set),
-                _ => {}
-            }
-        }
-        let with_tree = |set: PackedSet<'a>| match trees.and_then(|trees| tree_of(trees, set.rtype)) {
-            Some(tree) => Set::Steered(set, tree),
-            None => Set::Packed(set),
-        };
-        match (asked, alias) {
-            (Some(set), _) => Pick::Set(with_tree(set)),
-            (None, Some(alias)) => Pick::Alias(with_tree(alias)),
-            (None, None) => Pick::Nothing,
+        let mut sets = node.sets();
+        match sets.find(|set| set.rtype == rtype).filter(|_| rtype != TREES) {
+            Some(set) => Pick::Set(with_tree(set, sets.last().filter(|last| last.rtype == TREES))),
+            None => match node.set(Rtype::CNAME) {
+                Some(alias) => Pick::Alias(with_tree(alias, node.set(TREES))),
+                None => Pick::Nothing,
+            },
         }
     }
 
@@ -81,6 +71,15 @@ impl<'a> Pick<'a> {
             Some(set) => Pick::Set(set),
             None => of(Rtype::CNAME).map_or(Pick::Nothing, Pick::Alias),
         }
+    }
+}
+
+/// A set with how it is chosen from, if it is steered.
+#[inline]
+fn with_tree<'a>(set: PackedSet<'a>, trees: Option<PackedSet<'a>>) -> Set<'a> {
+    match trees.and_then(|trees| tree_of(trees, set.rtype)) {
+        Some(tree) => Set::Steered(set, tree),
+        None => Set::Packed(set),
     }
 }
 

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use dns::Rtype;
 
 use super::hash::HashKey;
-use crate::answer::edns::{CLIENT_SUBNET, Edns};
+use crate::answer::edns::{Edns, SUBNET};
 use crate::answer::options::OPT_LENGTH;
 
 pub(super) const HEADER: usize = 12;
@@ -26,8 +26,6 @@ const ONE_QUESTION: [u8; 6] = [0, 1, 0, 0, 0, 0];
 const CLASS_IN: [u8; 2] = [0, 1];
 const DO: u8 = 0x80;
 const CO: u8 = 0x40;
-/// The lower octet of the option's code.
-const SUBNET: u8 = CLIENT_SUBNET as u8;
 
 /// A query of the common form. It is read in place: a copy costs more than the reading.
 #[derive(Clone, Copy, Debug)]

@@ -177,6 +177,11 @@ impl<'a> Sight<'a> {
             bits = bits.max(looked_at);
             let Some((at, choice)) = taken else { return bits };
             witness.taken(self, &branch, at, asker);
+            // What was taken is alive.
+            if let Some((data, _)) = only_member(choice.node) {
+                chosen.push(data);
+                return bits;
+            }
             node = choice.node;
         }
     }

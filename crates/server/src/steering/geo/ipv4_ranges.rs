@@ -31,8 +31,8 @@ enum Ranges {
 /// How many ranges start before each block and before the end.
 #[derive(Debug)]
 enum Index {
-    /// Before each group of blocks, and from there to each block: half of what whole numbers take.
-    Grouped { groups: Box<[u32]>, blocks: Box<[[u8; 2]]> },
+    /// Before each group of blocks, and from there to each block and to the group's end: half of what whole numbers take.
+    Grouped(Box<[u32; GROUPS]>, Box<[[[u8; 2]; GROUP + 1]; GROUPS]>),
     /// Where a group has too many for that.
     Plain(Box<[[u8; 4]]>),
 }
@@ -41,6 +41,7 @@ const BLOCK_BITS: u32 = 16;
 const BLOCKS: u32 = 1 << BLOCK_BITS;
 /// How many blocks are a group.
 const GROUP: usize = 64;
+const GROUPS: usize = BLOCKS as usize / GROUP;
 
 impl Ipv4Ranges {
     /// Makes ranges from steps that begin at the first address and have a value everywhere.
@@ -61,8 +62,8 @@ impl Ipv4Ranges {
     /// The value at an address, and the prefix of the largest network around it that has it alike.
     #[inline]
     pub(super) fn find(&self, address: u32) -> (u16, u8) {
-        let block = (address >> BLOCK_BITS) as usize;
-        let within = self.index.get(block)..self.index.get(block + 1);
+        let block = (address >> BLOCK_BITS) as u16;
+        let within = self.index.within(block);
         let (value, prefix) = match &self.ranges {
             Ranges::Short(ranges) => find_in(ranges, within, address as u16),
             Ranges::Long(ranges) => find_in(ranges, within, address as u16),
@@ -72,8 +73,8 @@ impl Ipv4Ranges {
 
     /// The prefix of the largest network around a block of one range.
     #[inline]
-    fn around(&self, block: usize) -> u8 {
-        let halves = self.prefixes[block / 2];
+    fn around(&self, block: u16) -> u8 {
+        let halves = self.prefixes[usize::from(block) / 2];
         let half = if block.is_multiple_of(2) { halves & 0xf } else { halves >> 4 };
         if self.alike { 0 } else { half + 1 }
     }
@@ -82,7 +83,7 @@ impl Ipv4Ranges {
     #[inline]
     pub(super) fn first_lines(&self, block: u16) -> [&u8; 2] {
         let number = match &self.index {
-            Index::Grouped { blocks, .. } => &blocks[usize::from(block)][0],
+            Index::Grouped(_, groups) => &groups[usize::from(block) / GROUP][usize::from(block) % GROUP][0],
             Index::Plain(numbers) => &numbers[usize::from(block)][0],
         };
         [number, &self.prefixes[usize::from(block) / 2]]
@@ -91,9 +92,9 @@ impl Ipv4Ranges {
     /// What a lookup reads next.
     #[inline]
     pub(super) fn second_line(&self, block: u16) -> &[u8] {
-        let (first, next) = (self.index.get(usize::from(block)), self.index.get(usize::from(block) + 1));
+        let within = self.index.within(block);
         // Where none starts in the block, the one before goes on there.
-        let read = first.saturating_sub(1)..next;
+        let read = within.start.saturating_sub(1)..within.end;
         match &self.ranges {
             Ranges::Short(ranges) => ranges[read].as_flattened(),
             Ranges::Long(ranges) => ranges[read].as_flattened(),
@@ -166,30 +167,44 @@ impl Ranges {
 
 impl Index {
     fn new(numbers: &[u32]) -> Index {
-        let groups: Box<[u32]> = numbers.iter().copied().step_by(GROUP).collect();
-        let within = |(at, number): (usize, &u32)| u16::try_from(number - groups[at / GROUP]).ok();
-        let blocks: Option<Box<[_]>> =
-            numbers.iter().enumerate().map(|one| within(one).map(u16::to_le_bytes)).collect();
-        match blocks {
-            Some(blocks) => Index::Grouped { groups, blocks },
-            None => Index::Plain(numbers.iter().map(|number| number.to_le_bytes()).collect()),
-        }
+        Index::grouped(numbers)
+            .unwrap_or_else(|| Index::Plain(numbers.iter().map(|number| number.to_le_bytes()).collect()))
     }
 
+    fn grouped(numbers: &[u32]) -> Option<Index> {
+        let group = |at: usize| -> Option<[[u8; 2]; GROUP + 1]> {
+            let numbers = numbers.get(at * GROUP..=(at + 1) * GROUP)?;
+            let from_start = |number: &u32| u16::try_from(number - numbers[0]).ok();
+            let blocks: Option<Vec<_>> =
+                numbers.iter().map(|one| from_start(one).map(u16::to_le_bytes)).collect();
+            blocks?.try_into().ok()
+        };
+        let starts: Vec<u32> = numbers.iter().copied().step_by(GROUP).take(GROUPS).collect();
+        let groups: Vec<_> = (0..GROUPS).map(group).collect::<Option<_>>()?;
+        Some(Index::Grouped(starts.try_into().ok()?, groups.try_into().ok()?))
+    }
+
+    /// The ranges that start in a block.
     #[inline]
-    fn get(&self, at: usize) -> usize {
+    fn within(&self, block: u16) -> Range<usize> {
+        let at = usize::from(block);
         match self {
-            Index::Grouped { groups, blocks } => {
-                groups[at / GROUP] as usize + usize::from(u16::from_le_bytes(blocks[at]))
+            Index::Grouped(starts, groups) => {
+                let (start, blocks) = (starts[at / GROUP] as usize, &groups[at / GROUP]);
+                let number = |at: usize| start + usize::from(u16::from_le_bytes(blocks[at]));
+                number(at % GROUP)..number(at % GROUP + 1)
             }
-            Index::Plain(numbers) => u32::from_le_bytes(numbers[at]) as usize,
+            Index::Plain(numbers) => {
+                let number = |at: usize| u32::from_le_bytes(numbers[at]) as usize;
+                number(at)..number(at + 1)
+            }
         }
     }
 
     #[cfg(test)]
     fn octets(&self) -> usize {
         match self {
-            Index::Grouped { groups, blocks } => size_of_val(&**groups) + size_of_val(&**blocks),
+            Index::Grouped(starts, groups) => size_of_val(&**starts) + size_of_val(&**groups),
             Index::Plain(numbers) => size_of_val(&**numbers),
         }
     }
@@ -246,7 +261,7 @@ mod tests {
         let mut steps = Steps::default();
         (0..70_000u32).for_each(|at| steps.push(u128::from(at * length), Some((at % 2) as u16)));
         let ranges = Ipv4Ranges::new(&steps);
-        assert_eq!(matches!(ranges.index, Index::Grouped { .. }), grouped);
+        assert_eq!(matches!(ranges.index, Index::Grouped(..)), grouped);
         for at in [0, 1, 65_535, 65_536, 69_999] {
             assert_eq!(ranges.find(at * length + length - 1).0, (at % 2) as u16);
         }

@@ -52,6 +52,7 @@ impl Table {
     }
 
     /// The choices, the best for an address first, and how many bits of it the answer looked at.
+    #[inline(never)]
     pub(in crate::steering) fn find(&self, address: IpAddr) -> (&[u16], u8) {
         let (order, bits) = match address {
             IpAddr::V4(address) => self.ipv4.find(address.to_bits()),
