@@ -162,7 +162,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// How many octets the data of a type has, of those where that is always the same.
+/// How many octets the data of a type has, of those where that is always the same: who packs and who loads a zone
+/// sees to it.
 #[inline]
 fn address_length(rtype: Rtype) -> Option<usize> {
     match rtype {

@@ -52,6 +52,8 @@ impl Table {
     }
 
     /// The choices, the best for an address first, and how many bits of it the answer looked at.
+    ///
+    /// Apart: within the loop that answers, all other choices would pay for the registers that it takes.
     #[inline(never)]
     pub(in crate::steering) fn find(&self, address: IpAddr) -> (&[u16], u8) {
         let (order, bits) = match address {
