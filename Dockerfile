@@ -11,6 +11,10 @@ FROM rust:1.95-alpine AS build
 RUN apk add --no-cache musl-dev gcc
 WORKDIR /src
 COPY . .
+# What `fingerpost version` says: docker build --build-arg COMMIT=$(git rev-parse --short=12 HEAD) …
+ARG COMMIT=
+ARG DATE=
+ENV FINGERPOST_COMMIT=$COMMIT FINGERPOST_DATE=$DATE
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
     cargo build --profile dist --locked --package fingerpost \
@@ -25,6 +29,6 @@ FROM scratch
 COPY --from=build /image /
 USER 65532:65532
 # DNS over UDP and TCP; HTTP of `dns`; metrics, health and webhook of `operator`.
-EXPOSE 5353/udp 5353/tcp 8053 8080 8081 9443
+EXPOSE 5353/udp 5353/tcp 8053 8054 8080 8081 9443
 ENTRYPOINT ["/usr/local/bin/fingerpost"]
 CMD ["help"]

@@ -37,6 +37,7 @@ impl Site {
         command.arg("dns").arg("--kubeconfig").arg(&self.kubeconfig).arg("--state").arg(&self.state);
         command.args(["--dns", &format!("{}:5300", self.address)]);
         command.args(["--http", &format!("{}:8053", self.address)]);
+        command.args(["--api", &format!("{}:8054", self.address)]);
         command.args(&self.flags).env("POD_NAMESPACE", OPERATOR_NAMESPACE);
         Process::start("`fingerpost dns`", &command)
     }
@@ -73,14 +74,15 @@ impl DnsServer {
         SocketAddr::new(self.site.address, 5300)
     }
 
-    /// Where its pages are.
+    /// Where its page and `/api/` are.
     pub fn url(&self) -> String {
-        format!("http://{}:8053", self.site.address)
+        format!("http://{}:8054", self.site.address)
     }
 
-    /// A page of its HTTP address.
+    /// A page of whichever of its HTTP addresses has it.
     pub fn get(&self, path: &str) -> Result<String> {
-        fetch(&format!("http://{}:8053{path}", self.site.address))
+        let port = if path.starts_with("/api/") { 8054 } else { 8053 };
+        fetch(&format!("http://{}:{port}{path}", self.site.address))
     }
 
     /// Its process, to be signalled.

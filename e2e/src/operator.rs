@@ -45,6 +45,7 @@ impl Place {
         for (name, port) in ports {
             command.arg(format!("--{name}-bind-address={}:{port}", self.address));
         }
+        command.arg(format!("--api={}:8054", self.address));
         command.args(&self.flags).env("POD_NAMESPACE", OPERATOR_NAMESPACE);
         command.env("POD_NAME", format!("operator-{}", self.address));
         Process::start("`fingerpost operator`", &command)
@@ -108,16 +109,22 @@ impl Operator {
         fetch(&self.place.page(8081, path))
     }
 
-    /// A page of its metrics address.
+    /// A page of its metrics address, or of that of `/api/`.
     pub fn get(&self, path: &str) -> Result<String> {
-        fetch(&self.place.page(8080, path))
+        let port = if path.starts_with("/api/") { 8054 } else { 8080 };
+        fetch(&self.place.page(port, path))
     }
 }
 
 impl Place {
-    /// Where its metrics and its plan are.
+    /// Where its metrics are.
     pub fn metrics(&self) -> String {
         format!("http://{}:8080", self.address)
+    }
+
+    /// Where its page and `/api/` are.
+    pub fn api(&self) -> String {
+        format!("http://{}:8054", self.address)
     }
 
     fn page(&self, port: u16, path: &str) -> String {

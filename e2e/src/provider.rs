@@ -65,6 +65,14 @@ impl ProviderServer {
         fetch(&format!("http://{}:8080{path}", self.address))
     }
 
+    /// The media type of its protocol.
+    fn media_type(&self) -> &'static str {
+        match self.flags.iter().any(|flag| flag == "external-dns") {
+            true => "application/external.dns.webhook+json;version=1",
+            false => "application/json",
+        }
+    }
+
     /// Its process, to be killed.
     pub fn process(&mut self) -> &mut Process {
         &mut self.process
@@ -88,6 +96,9 @@ impl ProviderServer {
         let mut request = ureq::http::Request::builder().method(method).uri(format!("{}{path}", self.url()));
         for (name, value) in headers {
             request = request.header(*name, *value);
+        }
+        if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+            request = request.header("content-type", self.media_type());
         }
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let mut answer = agent.run(request.body(body)?)?;

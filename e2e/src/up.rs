@@ -109,7 +109,9 @@ impl Up {
     /// Fetches a page of its HTTP interface.
     pub fn get(&self, path: &str) -> Result<String> {
         let address = format!("http://{}:8053{path}", self.address);
-        Ok(ureq::get(&address).call()?.body_mut().read_to_string()?)
+        // A zone of 200,000 records is longer than what the client takes by default.
+        let mut answer = ureq::get(&address).call()?;
+        Ok(answer.body_mut().with_config().limit(1 << 30).read_to_string()?)
     }
 
     /// What its process has used.

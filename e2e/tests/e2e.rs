@@ -34,10 +34,14 @@ mod delivered;
 mod deliveries;
 #[path = "e2e/differential.rs"]
 mod differential;
+#[path = "e2e/disks.rs"]
+mod disks;
 #[path = "e2e/dnssec.rs"]
 mod dnssec;
 #[path = "e2e/documentation.rs"]
 mod documentation;
+#[path = "e2e/edits.rs"]
+mod edits;
 #[path = "e2e/external_dns_webhook.rs"]
 mod external_dns_webhook;
 #[path = "e2e/faults.rs"]
@@ -50,6 +54,8 @@ mod golden;
 mod health;
 #[path = "e2e/hostile.rs"]
 mod hostile;
+#[path = "e2e/http.rs"]
+mod http;
 #[path = "e2e/import.rs"]
 mod import;
 #[path = "e2e/kill.rs"]
@@ -68,6 +74,8 @@ mod lease;
 mod lookup;
 #[path = "e2e/nameservers.rs"]
 mod nameservers;
+#[path = "e2e/observability.rs"]
+mod observability;
 #[path = "e2e/old_definitions.rs"]
 mod old_definitions;
 #[path = "e2e/partitions.rs"]
@@ -76,6 +84,8 @@ mod partitions;
 mod placement_restart;
 #[path = "e2e/powerdns_bodies.rs"]
 mod powerdns_bodies;
+#[path = "e2e/powerdns_executed.rs"]
+mod powerdns_executed;
 #[path = "e2e/powerdns_faults.rs"]
 mod powerdns_faults;
 #[path = "e2e/powerdns_lua.rs"]

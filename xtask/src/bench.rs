@@ -29,6 +29,15 @@ pub(crate) enum Subject {
         #[arg(long, default_value_t = 50)]
         changes: usize,
     },
+    /// How the time of `fingerpost check` grows from 25k to 100k Records
+    ///
+    /// Checks Records that are right, Records without their zone, and Records that are wrong, at both sizes in
+    /// turns. The shortest times count; a ratio of more than 5 fails.
+    Check {
+        /// How many times each size is checked
+        #[arg(long, default_value_t = 3)]
+        rounds: usize,
+    },
     /// The operator and the DNS server on a real API server, beside ExternalDNS
     ///
     /// Creates the routes, changes the ClusterIdentity once and then one route at a time; prints times,
@@ -106,6 +115,10 @@ pub(crate) fn run(subject: &Subject) -> Result<()> {
         Subject::Up { records, changes } => {
             cargo::run(cargo(&["build", "--release", "--package", "fingerpost"]))?;
             cargo::run(up(*records, *changes))
+        }
+        Subject::Check { rounds } => {
+            cargo::run(cargo(&["build", "--release", "--package", "fingerpost"]))?;
+            cargo::run(bench("check", &[*rounds]))
         }
         Subject::Cluster { routes, changes, no_external_dns } => {
             packages::ensure()?;

@@ -92,6 +92,9 @@ enum Command {
         /// How many histories of deliveries
         #[arg(long, default_value_t = 10_000, value_name = "NUMBER")]
         histories: u64,
+        /// How many bits are flipped one at a time
+        #[arg(long, default_value_t = 10_000, value_name = "NUMBER")]
+        flips: u64,
     },
     /// Measurements, in release mode; docs/benchmarks.md says how to read them
     Bench {
@@ -119,8 +122,8 @@ fn run(command: Command) -> Result<()> {
         Command::Reference => reference::run(),
         Command::Coverage { crates, minimum } => coverage::run(&crates, minimum),
         Command::Fuzz { programs, seconds } => fuzz::run(&programs, seconds),
-        Command::Soak { parts, packets, inputs, histories } => {
-            soak::run(&parts, soak::Numbers { packets, inputs, histories })
+        Command::Soak { parts, packets, inputs, histories, flips } => {
+            soak::run(&parts, soak::Numbers { packets, inputs, histories, flips })
         }
         Command::Bench { subject } => bench::run(&subject),
     }

@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use crate::cargo;
 
 /// What the end-to-end tests need: the program, or the path of a file, and its Debian package.
-const NEEDED: [(&str, &str); 19] = [
+const NEEDED: [(&str, &str); 20] = [
     ("dig", "bind9-dnsutils"),
     ("delv", "bind9-dnsutils"),
     ("dnssec-verify", "bind9-utils"),
@@ -29,6 +29,7 @@ const NEEDED: [(&str, &str); 19] = [
     ("ldns-verify-zone", "ldnsutils"),
     ("python3", "python3-venv"),
     ("ip", "iproute2"),
+    ("promtool", "prometheus"),
 ];
 
 /// What the bench of the server needs beside: the servers that it is compared with, and two loads.

@@ -30,8 +30,14 @@ pub(crate) enum Part {
     Fuzz,
     /// Random histories of deliveries with faults and crashes
     Histories,
+    /// Slow readers, half requests and large bodies to every HTTP listener, and the memory that they cost
+    Http,
     /// `kill -9` before and after every write of the operator, on a real API server
     Kills,
+    /// Flipped bits in the files of the state directory and of the provider's store
+    Flips,
+    /// Attempts to take a name of another namespace
+    Hijack,
 }
 
 /// How much of each.
@@ -43,6 +49,8 @@ pub(crate) struct Numbers {
     pub(crate) inputs: u64,
     /// Histories of deliveries.
     pub(crate) histories: u64,
+    /// Bits that are flipped one at a time.
+    pub(crate) flips: u64,
 }
 
 /// Counts these parts, all where none is named, and writes each to the page as soon as it is done.
@@ -61,7 +69,10 @@ impl Part {
             Part::Packets => "packets",
             Part::Fuzz => "fuzz",
             Part::Histories => "histories",
+            Part::Http => "http",
             Part::Kills => "kills",
+            Part::Flips => "flips",
+            Part::Hijack => "hijack",
         }
     }
 
@@ -70,7 +81,10 @@ impl Part {
             Part::Packets => packets(numbers.packets),
             Part::Fuzz => fuzzed(numbers.inputs),
             Part::Histories => histories(numbers.histories),
+            Part::Http => http(),
             Part::Kills => kills(),
+            Part::Flips => flips(numbers.flips),
+            Part::Hijack => hijack(),
         }
     }
 }
@@ -98,11 +112,35 @@ fn histories(number: u64) -> Result<Vec<String>> {
     counted(command)
 }
 
+fn http() -> Result<Vec<String>> {
+    cargo::run(cargo(&["build", "--release", "--package", "fingerpost"]))?;
+    let mut lines = Vec::new();
+    for test in ["http::slow_readers_and_half_requests_stop_nothing", "http::large_bodies_stop_nothing"] {
+        let mut command = end_to_end(test);
+        command.env("FINGERPOST_SOAK", "1");
+        lines.extend(counted(command)?);
+    }
+    Ok(lines)
+}
+
 fn kills() -> Result<Vec<String>> {
     install::run()?;
     cargo::run(cargo(&["build", "--release", "--package", "fingerpost"]))?;
     let mut command = end_to_end("kill_operator::every_kill_ends_in_the_same_state");
     command.env("FINGERPOST_SOAK", "1");
+    counted(command)
+}
+
+fn flips(number: u64) -> Result<Vec<String>> {
+    let mut command = cargo(&["test", "--release", "--package", "fingerpost", "--lib", "--"]);
+    command.args(["flips::", "--nocapture"]);
+    command.env("FINGERPOST_FLIPS", number.to_string());
+    counted(command)
+}
+
+fn hijack() -> Result<Vec<String>> {
+    let mut command = cargo(&["test", "--package", "planner", "--test", "plan", "--"]);
+    command.args(["every_attempt_to_take_a_name_of_another_namespace_is_refused", "--exact", "--nocapture"]);
     counted(command)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dns::{Name, NameError};
+use dns::{Name, NameError, Reserved};
 
 use crate::Problem;
 use crate::pattern::{self, Pattern};
@@ -67,6 +67,20 @@ impl Checks {
     /// The text must be a domain name that may be relative to a zone, and may be `@`.
     pub(crate) fn relative_name(&mut self, field: &str, text: &str) -> Option<Name> {
         self.parsed(field, text, Name::parse_relative(text, &Name::root()))
+    }
+
+    /// The text must be a name that records may have, which is returned; it may be relative to a zone.
+    pub(crate) fn owner_name(&mut self, field: &str, text: &str) -> Option<Name> {
+        let name = self.relative_name(field, text)?;
+        self.not_reserved(field, text, dns::reserved_name(&name));
+        Some(name)
+    }
+
+    /// The field must not hold what is reserved for ownership records.
+    pub(crate) fn not_reserved(&mut self, field: &str, value: impl ToString, reserved: Option<Reserved>) {
+        if let Some(reserved) = reserved {
+            self.refuse(field, value, reserved.to_string());
+        }
     }
 
     fn parsed(&mut self, field: &str, text: &str, name: Result<Name, NameError>) -> Option<Name> {

@@ -9,7 +9,7 @@ mod webhook;
 pub use backend::{
     ExternalDNS, ExternalDNSWebhook, Powerdns, Rfc2136, Tls, Tsig, TsigAlgorithm, ZoneFile, ZoneKind,
 };
-pub use dns_class::{Backend, ClassHealth, DNSClass, DNSClassSpec, DNSClassStatus, HealthStatus};
+pub use dns_class::{Adoption, Backend, ClassHealth, DNSClass, DNSClassSpec, DNSClassStatus, HealthStatus};
 pub use dns_record::{
     AppliedIdentity, DNSRecord, DNSRecordSpec, DNSRecordStatus, DNSRecordType, RecordError, RecordMetadata,
     RecordState,

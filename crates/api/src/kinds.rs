@@ -20,6 +20,7 @@ macro_rules! kinds {
             Service($crate::foreign::Service) "v1" "Service" "services" namespaced foreign;
             ListenerGateway($crate::foreign::ListenerGateway) "gateway.networking.k8s.io/v1" "Gateway" "gateways" namespaced foreign;
             ManagedCluster($crate::foreign::ManagedCluster) "cluster.open-cluster-management.io/v1" "ManagedCluster" "managedclusters" cluster foreign;
+            Namespace($crate::foreign::Namespace) "v1" "Namespace" "namespaces" cluster foreign;
             DNSEndpoint($crate::foreign::DNSEndpointSpec) "externaldns.k8s.io/v1alpha1" "DNSEndpoint" "dnsendpoints" namespaced foreign;
             ExternalDNSRecord($crate::foreign::DeliveredRecord) "externaldns.k8s.io/v1alpha1" "DNSRecord" "dnsrecords" namespaced foreign;
         }

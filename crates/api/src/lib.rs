@@ -24,6 +24,7 @@ mod prune;
 mod published;
 mod reference;
 mod serde_forms;
+mod sketch;
 mod status;
 mod target;
 
@@ -39,7 +40,7 @@ pub use dnsclass::{DNSClassSpec, DNSRecordSpec};
 pub use duration::{Duration, DurationError};
 pub use foreign::{
     DNSEndpointSpec, DeliveredRecord, Delivery, Endpoint, GatewayAddress, Ingress, Listener, ListenerGateway,
-    ManagedCluster, Service,
+    ManagedCluster, Namespace, Service, granted_domains,
 };
 pub use health_check::{HealthCheck, Protocol};
 pub use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -61,5 +62,6 @@ pub use router::{
     ClusterIdentitySpec, DNSConfigurationSpec, DNSPolicySpec, ExternalDNSController, GatewaySpec, PolicyMode,
     ServiceRouteSpec, unserved_regions,
 };
+pub use sketch::{zone_sketch, zone_sketch_of_text};
 pub use status::{Condition, ConditionStatus, Phase, UNOBSERVED, first_sight};
 pub use target::{embedded_addresses, forbidden_targets, is_inward};

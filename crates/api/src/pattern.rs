@@ -105,6 +105,13 @@ impl Pattern {
         explained(&condition, &format!("'{field}: `' + self + '` {}'", self.message))
     }
 
+    /// As [`Pattern::rule`] for a field whose value may hold a password before an `@`.
+    pub(crate) fn rule_without_password(&self, field: &str) -> Rule {
+        let condition = format!("self.matches('{}')", self.expression);
+        let value = "(self.contains('@') ? '***' : self)";
+        explained(&condition, &format!("'{field}: `' + {value} + '` {}'", self.message))
+    }
+
     /// The CEL rule for an optional string field, where empty means unset.
     pub(crate) fn rule_or_empty(&self, field: &str) -> Rule {
         let condition = format!("self == '' || self.matches('{}')", self.expression);

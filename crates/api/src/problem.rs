@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use dns::visible;
+use dns::{value_without_password, visible};
 
 /// One thing that is wrong with an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,12 +16,19 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem with the value of a field; the message reads on from the value. Control characters
-    /// in users' text are escaped here, since problems reach logs, terminals and statuses.
+    /// A problem with the value of a field; the message reads on from the value. Control characters in
+    /// users' text are escaped and passwords of URLs are hidden here, since problems reach logs, terminals
+    /// and statuses.
     pub fn new(field: impl Into<String>, value: impl ToString, message: impl Into<String>) -> Problem {
-        let shown = |text: String| visible(&text).into_owned();
-        Problem { field: field.into(), value: shown(value.to_string()), message: shown(message.into()) }
+        let (field, value) = (field.into(), value.to_string());
+        let value = if is_location(&field) { value_without_password(&value) } else { value.into() };
+        Problem { field, value: visible(&value).into_owned(), message: visible(&message.into()).into_owned() }
     }
+}
+
+/// Whether a field says where to send requests, so that a wrong value of it may hold a password in any form.
+fn is_location(field: &str) -> bool {
+    field.ends_with("url") || field.ends_with("server") || field.contains("endpoints")
 }
 
 impl fmt::Display for Problem {

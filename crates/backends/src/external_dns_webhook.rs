@@ -32,6 +32,7 @@ use http::{Method, Request, Uri};
 use http_body_util::Full;
 use serde::Serialize;
 
+use crate::provider::PlainBatch;
 use crate::transport::http::{Answer, HttpClient};
 use crate::{Batch, Entry, Failure, NewZone, OpenedZone, Provider, Reading, Reply, SetKey};
 use endpoint::Endpoint;
@@ -181,7 +182,11 @@ impl Provider for ExternalDnsWebhook {
     }
 
     fn write<'a>(&'a self, batch: &'a Batch) -> BoxFuture<'a, Vec<Result<(), Failure>>> {
-        self.make(batch).boxed()
+        async move {
+            let plain = PlainBatch::of(batch);
+            plain.results(self.make(plain.allowed()).await)
+        }
+        .boxed()
     }
 
     fn settle<'a>(&'a self, _: &'a Name) -> Reply<'a, ()> {

@@ -58,6 +58,9 @@ pub enum Failure {
     /// The provider has no way to say this.
     #[error("{0}")]
     Unsupported(&'static str),
+    /// The provider's own storage is damaged or takes no writes.
+    #[error("{0}")]
+    Storage(&'static str),
 }
 
 impl Failure {
@@ -75,7 +78,8 @@ impl Failure {
             | Failure::TooLarge
             | Failure::NoZone
             | Failure::Changed
-            | Failure::Fenced => "ServerError",
+            | Failure::Fenced
+            | Failure::Storage(_) => "ServerError",
         }
     }
 
@@ -91,7 +95,11 @@ impl Failure {
             Failure::NoZone => "ZONE_NOT_FOUND",
             Failure::Changed => "CONFLICT",
             Failure::Fenced => "STALE_GENERATION",
-            Failure::Server(_) | Failure::Unreadable | Failure::Endless | Failure::TooLarge => "SERVER_ERROR",
+            Failure::Server(_)
+            | Failure::Unreadable
+            | Failure::Endless
+            | Failure::TooLarge
+            | Failure::Storage(_) => "SERVER_ERROR",
         }
     }
 

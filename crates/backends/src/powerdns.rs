@@ -48,6 +48,12 @@ use zones::Zones;
 
 pub use api::Version;
 
+/// Record data in words, with the name that PowerDNS gives the type: `LUA A "…"`. For people, since no record
+/// may be written from it.
+pub fn shown(data: &dns::Rdata) -> String {
+    format!("{} {}", content::type_name(data.rtype()), content::content(data))
+}
+
 /// About as many RRsets as fit into one PATCH: each costs the server a transaction.
 const BATCH: usize = 7000;
 

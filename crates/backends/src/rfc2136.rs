@@ -32,6 +32,7 @@ use domain::tsig::Algorithm;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
+use crate::provider::PlainBatch;
 use crate::transport::guard::Guard;
 use crate::{Batch, Entry, Failure, NewZone, OpenedZone, Provider, Reading, Reply, SetKey};
 use connection::Connection;
@@ -205,7 +206,11 @@ impl Provider for Rfc2136 {
     }
 
     fn write<'a>(&'a self, batch: &'a Batch) -> BoxFuture<'a, Vec<Result<(), Failure>>> {
-        self.make(batch).boxed()
+        async move {
+            let plain = PlainBatch::of(batch);
+            plain.results(self.make(plain.allowed()).await)
+        }
+        .boxed()
     }
 
     fn settle<'a>(&'a self, _: &'a Name) -> Reply<'a, ()> {

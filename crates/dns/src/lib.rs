@@ -9,6 +9,7 @@ mod packed_zone;
 mod pattern;
 mod rdata;
 mod record_set;
+mod reserved;
 mod rtype;
 mod steering;
 mod token;
@@ -23,10 +24,12 @@ pub use packed_zone::{PackedNode, PackedSet, PackedZone, PackedZoneError};
 pub use pattern::{Pattern, PatternError};
 pub use rdata::{Rdata, RdataError, Soa};
 pub use record_set::RecordSet;
-pub use rtype::{Rtype, RtypeError};
+pub use reserved::{OWNERSHIP_LABEL, Reserved, reserved_data, reserved_name};
+pub use rtype::{Rtype, RtypeError, TypeRefusal};
 pub use steering::{Geo, GeoError, Location, Member, ProbeId, Steering};
 pub use ttl::{MAX_TTL, parse_seconds};
-pub use visible::visible;
+pub use visible::{value_without_password, visible, without_passwords};
 pub use zone_file::{
-    Include, Included, ReadZone, Remark, ZoneFileError, ZoneReader, origin_of_path, read_zone, write_zone,
+    Include, Included, ReadZone, Remark, ZoneFileError, ZoneForm, ZoneReader, origin_of_path, read_zone,
+    write_zone,
 };

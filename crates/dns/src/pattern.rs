@@ -46,6 +46,13 @@ impl Pattern {
         Ok(Pattern { origin: origin.clone(), pattern })
     }
 
+    /// Whether the pattern admits a name and names it: its leftmost label is written out, or it is the wildcard name
+    /// itself. Another one that begins with a star admits names that its author did not think of.
+    pub fn names(&self, name: &Name) -> bool {
+        let is_written_out = self.pattern.labels().next().is_none_or(|label| !label.contains(&b'*'));
+        self.pattern == *name || (is_written_out && self.matches(name))
+    }
+
     /// Whether the pattern admits the name; names outside its origin never match.
     pub fn matches(&self, name: &Name) -> bool {
         if !name.is_in(&self.origin) {

@@ -11,8 +11,26 @@ pub struct Rtype(pub u16);
 
 /// A text that is not a record type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a record type; write a mnemonic such as A or CNAME, or TYPE and a number")]
 pub struct RtypeError(pub String);
+
+/// Why no record that a user writes may have a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TypeRefusal {
+    /// The type exists in queries and messages only (RFC 6895 section 3.1).
+    #[error("is a type of queries and messages, not of records: use a type of data such as `A`")]
+    Meta,
+    /// The type is for private use (RFC 6895 section 3.1), so only one DNS server's software gives it
+    /// a meaning: PowerDNS runs the data of 65402 (LUA) as a program.
+    #[error(
+        "is a type for private use (65280 to 65535), whose data a DNS server may execute, as PowerDNS does \
+         with LUA: no record may have it; use a Placement where the answer is to depend on health or place"
+    )]
+    Private,
+}
+
+/// Types of private use by the names that DNS servers give them. They have no mnemonic in DNS, so they
+/// are recognized for the message only.
+const PRIVATE_NAMES: [&str; 9] = ["ADDR", "ALIAS", "ANAME", "APP", "ENT", "FWD", "LUA", "WINS", "WINSR"];
 
 macro_rules! rtypes {
     ($($name:ident = $number:literal),* $(,)?) => {
@@ -34,10 +52,33 @@ rtypes! {
 }
 
 impl Rtype {
+    /// Why no record of a user may have this type; `None` for a type of data.
+    ///
+    /// This one rule holds for objects, zone files and both provider protocols. The whole range for
+    /// private use is refused, and not only what is known today: which of its types a server executes is
+    /// that server's choice.
+    pub fn refusal(self) -> Option<TypeRefusal> {
+        match self.0 {
+            65_280..=u16::MAX => Some(TypeRefusal::Private),
+            _ if self.is_meta() => Some(TypeRefusal::Meta),
+            _ => None,
+        }
+    }
+
     /// Whether the type is for queries and messages only, so that no record has it
     /// (RFC 6895 section 3.1).
     pub fn is_meta(self) -> bool {
         matches!(self.0, 0 | 128..=255) || self == Rtype::OPT
+    }
+}
+
+impl fmt::Display for RtypeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let RtypeError(text) = self;
+        if PRIVATE_NAMES.iter().any(|name| name.eq_ignore_ascii_case(text)) {
+            return write!(f, "`{text}` {}", TypeRefusal::Private);
+        }
+        write!(f, "`{text}` is not a record type; write a mnemonic such as A or CNAME, or TYPE and a number")
     }
 }
 
@@ -109,6 +150,41 @@ mod tests {
     #[case("TYPE65536")]
     fn refuses(#[case] text: &str) {
         assert_eq!(text.parse::<Rtype>(), Err(RtypeError(text.to_owned())));
+    }
+
+    #[rstest]
+    #[case("A", None)]
+    #[case("TYPE1", None)]
+    #[case("TYPE65279", None)]
+    #[case("CAA", None)]
+    #[case("TYPE65280", Some(TypeRefusal::Private))]
+    #[case("TYPE65400", Some(TypeRefusal::Private))]
+    #[case("TYPE65401", Some(TypeRefusal::Private))]
+    #[case("TYPE65402", Some(TypeRefusal::Private))]
+    #[case("type65402", Some(TypeRefusal::Private))]
+    #[case("tYpE00065402", Some(TypeRefusal::Private))]
+    #[case("TYPE65535", Some(TypeRefusal::Private))]
+    #[case("OPT", Some(TypeRefusal::Meta))]
+    #[case("TYPE249", Some(TypeRefusal::Meta))]
+    #[case("TYPE250", Some(TypeRefusal::Meta))]
+    #[case("AXFR", Some(TypeRefusal::Meta))]
+    #[case("IXFR", Some(TypeRefusal::Meta))]
+    #[case("ANY", Some(TypeRefusal::Meta))]
+    #[case("TYPE0", Some(TypeRefusal::Meta))]
+    fn no_record_of_a_user_has_a_private_or_meta_type(
+        #[case] text: &str,
+        #[case] refusal: Option<TypeRefusal>,
+    ) {
+        assert_eq!(text.parse::<Rtype>().unwrap().refusal(), refusal);
+    }
+
+    #[rstest]
+    #[case("LUA")]
+    #[case("lua")]
+    #[case("ALIAS")]
+    fn a_private_type_by_name_is_told_apart_from_a_typing_error(#[case] text: &str) {
+        let message = text.parse::<Rtype>().unwrap_err().to_string();
+        assert!(message.contains("private use"), "{message}");
     }
 
     #[rstest]

@@ -11,6 +11,11 @@ pub(crate) struct Token<'a> {
     pub(crate) column: u32,
 }
 
+/// How many tokens an entry may have: record data of 65,535 octets, each a string of its own, has fewer.
+const MAX_TOKENS: usize = 70_000;
+/// Said of an entry that no record can need.
+pub(crate) const TOO_LONG: &str = "the entry is too long for a record: is a parenthesis not closed?";
+
 /// One entry: a record or a directive, over several lines where it has parentheses.
 #[derive(Debug, Default)]
 pub(crate) struct Entry<'a> {
@@ -94,6 +99,7 @@ impl<'a> Lexer<'a> {
                 b';' => self.skip_comment(),
                 b'(' => self.open(),
                 b')' => self.close()?,
+                _ if tokens.len() >= MAX_TOKENS => return Err(self.error(TOO_LONG)),
                 _ => tokens.push(self.token()?),
             }
         }

@@ -30,7 +30,7 @@ mod write;
 use std::fmt;
 
 pub use parts::ZoneReader;
-pub use write::write_zone;
+pub use write::{ZoneForm, write_zone};
 
 use crate::{Name, PackedZone};
 

@@ -1,5 +1,6 @@
 //! The command line: what there is to type, and the help that teaches it.
 
+mod api;
 mod check;
 mod dns;
 mod explain;
@@ -10,13 +11,17 @@ mod operator;
 mod plan;
 mod provider;
 mod serving;
+mod tenancy;
 mod up;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ::dns::Name;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
+pub use api::{ApiArguments, ReaderArguments};
 pub use check::CheckArguments;
 pub use dns::DnsArguments;
 pub use explain::ExplainArguments;
@@ -27,6 +32,7 @@ pub use operator::{BindAddress, OperatorArguments, WebhookCertificates};
 pub use plan::{PlanArguments, PlanOutput};
 pub use provider::{AuthenticationArguments, Protocol, ProviderArguments, StoreArguments, Stored};
 pub use serving::ServingArguments;
+pub use tenancy::TenancyArguments;
 pub use up::UpArguments;
 
 /// The whole command line.
@@ -109,6 +115,25 @@ pub enum Command {
     /// Take records from others over HTTP, and hold or hand on what they say
     #[command(long_about = provider::ABOUT, after_long_help = provider::EXAMPLES)]
     Provider(Box<ProviderArguments>),
+    /// Print the script by which a shell completes this command line
+    #[command(long_about = COMPLETIONS_ABOUT)]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Write the manual pages of all commands
+    #[command(long_about = MAN_ABOUT)]
+    Man {
+        /// Where the pages go; the directory is made where it is missing
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
+    /// Print the version, the commit and its date
+    Version {
+        /// For people or for programs
+        #[arg(short, long, value_enum, default_value_t)]
+        output: DataOutput,
+    },
 }
 
 /// Where the objects come from.
@@ -154,3 +179,16 @@ fn parse_name(text: &str) -> Result<Name, String> {
 
 const CRDS_ABOUT: &str = "\
 Prints the CustomResourceDefinitions of all families as YAML, ready for `kubectl apply --server-side -f -`.";
+
+const COMPLETIONS_ABOUT: &str = "\
+Prints the script by which a shell completes this command line.
+
+  bash        fingerpost completions bash > ~/.local/share/bash-completion/completions/fingerpost
+  zsh         fingerpost completions zsh > \"${fpath[1]}/_fingerpost\"
+  fish        fingerpost completions fish > ~/.config/fish/completions/fingerpost.fish
+  PowerShell  fingerpost completions powershell >> $PROFILE";
+
+const MAN_ABOUT: &str = "\
+Writes one manual page for each command, as fingerpost.1, fingerpost-up.1 and so on.
+
+  fingerpost man ~/.local/share/man/man1 && man fingerpost-plan";

@@ -3,6 +3,7 @@
 mod check;
 mod crds;
 mod dns;
+mod documents;
 mod explain;
 mod import;
 mod keys;
@@ -19,13 +20,14 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use ::dns::without_passwords;
 use anyhow::Result;
 use clap::Parser;
 
 use crate::cli::{Cli, Color, Command};
-use crate::memory;
 use crate::render::Palette;
 use crate::source::SourceProblem;
+use crate::{files, memory};
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +56,7 @@ impl From<Ending> for ExitCode {
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
     memory::return_large_blocks();
+    files::limit();
     let cli = match Cli::try_parse() {
         Ok(cli) => as_invoked(cli, is_plugin()),
         Err(error) => return usage(&error),
@@ -61,7 +64,10 @@ pub fn run() -> ExitCode {
     match dispatch(&cli) {
         Ok(ending) => ending.into(),
         Err(error) => {
-            eprintln!("{} {error:#}", palette(cli.color, &io::stderr()).bad("fingerpost:"));
+            // An argument may be a URL with a password, and errors name what they are about.
+            let error = format!("{error:#}");
+            let error = without_passwords(&error);
+            eprintln!("{} {error}", palette(cli.color, &io::stderr()).bad("fingerpost:"));
             Ending::Failed.into()
         }
     }
@@ -88,8 +94,17 @@ fn as_invoked(mut cli: Cli, plugin: bool) -> Cli {
 
 /// A slip in the arguments is an error, 1; clap's own 2 would look like "there are changes".
 fn usage(error: &clap::Error) -> ExitCode {
-    // Where even this cannot be printed there is nobody to tell.
-    let _ = error.print();
+    let text = error.render();
+    let styled = if error.use_stderr() { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
+    let text = if styled { text.ansi().to_string() } else { text.to_string() };
+    // An argument, or an environment variable that help shows, may be a URL with a password.
+    let text = without_passwords(&text);
+    // Where even this cannot be printed the exit code is all there is.
+    let _ = if error.use_stderr() {
+        io::stderr().write_all(text.as_bytes())
+    } else {
+        io::stdout().write_all(text.as_bytes())
+    };
     if error.use_stderr() { Ending::Failed.into() } else { Ending::Good.into() }
 }
 
@@ -108,6 +123,9 @@ fn dispatch(cli: &Cli) -> Result<Ending> {
         Command::Operator(arguments) => operator::run(arguments),
         Command::Dns(arguments) => dns::run(arguments),
         Command::Provider(arguments) => provider::run(arguments),
+        Command::Completions { shell } => documents::completions(*shell),
+        Command::Man { directory } => documents::man(directory),
+        Command::Version { output } => documents::version(*output),
     }
 }
 

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use backends::delivery::Trouble;
 use backends::marks::external_dns::{Heritage, Naming, Registry};
 use backends::marks::{Mark, corner, mark_key};
+use backends::powerdns::steered::STEERED;
 use backends::{Entry, SetChange, SetKey};
 use dns::{Name, RecordSet, Rtype};
 use serde::Serialize;
@@ -86,13 +87,33 @@ pub fn items(
         .map(|set| {
             let key = SetKey::of(set);
             let holder = holder(&key, &marks, &registry, &choice.owner);
-            let planned = planned.get(&key).cloned();
+            let planned = planned.get(&key).or_else(|| replacement(&key, &holder, planned)).cloned();
             let differs = planned.as_ref().is_some_and(|planned| planned != set);
-            Item { set: set.clone(), verdict: verdict(&holder, choice, differs), holder, planned }
+            let verdict = match planned.is_none() && is_executed(set) && holder != Holder::Us {
+                true => Verdict::LeftAlone,
+                false => verdict(&holder, choice, differs),
+            };
+            Item { set: set.clone(), verdict, holder, planned }
         })
         .collect();
     items.sort_by(|one, other| (&one.set.name, one.set.rtype).cmp(&(&other.set.name, other.set.rtype)));
     items
+}
+
+/// Whether the provider executes the records, so that no manifest can hold them.
+pub fn is_executed(set: &RecordSet) -> bool {
+    set.rtype.refusal().is_some()
+}
+
+/// What the plan has in place of a program that is not ours: the addresses that it answers with.
+fn replacement<'a>(
+    key: &SetKey,
+    holder: &Holder,
+    planned: &'a BTreeMap<SetKey, RecordSet>,
+) -> Option<&'a RecordSet> {
+    let address = |rtype: Rtype| planned.get(&SetKey { name: key.name.clone(), rtype });
+    let is_replaced = key.rtype == STEERED && *holder != Holder::Us;
+    is_replaced.then(|| address(Rtype::A).or_else(|| address(Rtype::AAAA))).flatten()
 }
 
 fn holder(key: &SetKey, marks: &[Mark], registry: &Registry, own: &str) -> Holder {

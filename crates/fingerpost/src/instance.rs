@@ -11,6 +11,7 @@
 
 pub mod certificate;
 pub mod geo;
+pub mod holders;
 pub mod journal;
 pub mod keeper;
 pub mod listeners;
@@ -23,7 +24,7 @@ pub mod transfers;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Instant, SystemTime};
 
@@ -32,7 +33,6 @@ use dns::Name;
 use jiff::Timestamp;
 use planner::{Change, Delta, Planner, ViewInfo};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use server::dnssec::signed_sets;
 use server::steering::Health;
 use server::{Endpoint, EndpointId, Views, Zones};
 use tokio::sync::Notify;
@@ -45,6 +45,7 @@ use crate::source::SourceProblem;
 use geo::Geos;
 use listeners::Counted;
 use signing::Signings;
+use signing::clock::SteadyClock;
 use transfers::held;
 
 /// What the planning loop writes and HTTP reads.
@@ -60,6 +61,8 @@ pub struct Instance {
     pub signings: Signings,
     /// Told when the planner has to hear of other signatures.
     pub signatures_moved: Notify,
+    /// What key rollovers go by.
+    pub clock: SteadyClock,
     /// How the targets of steered names fare.
     pub health: Health,
     /// Where Placements are directed, and who holds their leases.
@@ -67,6 +70,7 @@ pub struct Instance {
     /// What their probes have seen.
     pub sightings: Sightings,
     ready: AtomicBool,
+    revision: AtomicU64,
     facts: Mutex<Facts>,
     /// How long planning took, in seconds.
     pub plan_seconds: Histogram,
@@ -113,10 +117,12 @@ impl Instance {
             geos: Geos::default(),
             signings: Signings::default(),
             signatures_moved: Notify::new(),
+            clock: SteadyClock::default(),
             health: Health::new(),
             directions: Board::default(),
             sightings: Sightings::default(),
             ready: AtomicBool::new(false),
+            revision: AtomicU64::new(0),
             facts: Mutex::new(Facts::default()),
             plan_seconds: Histogram::new(exponential_buckets(0.0001, 4.0, 10)),
             deliveries: Counts::default(),
@@ -148,7 +154,11 @@ impl Instance {
         let start = Instant::now();
         let planned = {
             let mut planner = self.planner.write().unwrap_or_else(PoisonError::into_inner);
-            guarded(|| planner.apply(changes))
+            let planned = guarded(|| planner.apply(changes));
+            if !planned.as_ref().is_ok_and(Delta::is_empty) {
+                self.revision.fetch_add(1, Ordering::Release);
+            }
+            planned
         };
         self.plan_seconds.observe(start.elapsed().as_secs_f64());
         let mut facts = self.facts();
@@ -166,6 +176,7 @@ impl Instance {
         let mut planner = (self.make.0)();
         guarded(|| planner.apply(changes))?;
         *self.planner.write().unwrap_or_else(PoisonError::into_inner) = planner;
+        self.revision.fetch_add(1, Ordering::Release);
         Ok(())
     }
 
@@ -240,16 +251,9 @@ impl Instance {
         })
     }
 
-    /// A zone as it is served now in a view, else in the first that has it, in master-file form.
-    pub fn export(&self, origin: &Name, view: Option<&str>) -> Option<String> {
-        let table = self.views.load();
-        let mut views = table.views.iter().filter(|(name, _)| view.is_none_or(|view| view == *name));
-        let zone = views.find_map(|(_, zones)| zones.zone(origin))?;
-        zone.soa()?;
-        Some(match signed_sets(zone, now() as u32) {
-            Some(sets) => dns::write_zone(origin, sets),
-            None => dns::write_zone(origin, zone.present_sets()),
-        })
+    /// How often the plan has changed.
+    pub fn revision(&self) -> u64 {
+        self.revision.load(Ordering::Acquire)
     }
 
     /// Explains a name as it is served now.
@@ -271,7 +275,7 @@ impl Instance {
             let table = self.views.load();
             let served =
                 |origin: &Name| table.views.values().filter_map(|zones| zones.zone(origin)).collect();
-            if self.signings.refresh(served, now()) {
+            if self.signings.refresh(served, self.clock.read()) {
                 self.sign();
             }
         })
@@ -325,7 +329,7 @@ fn zones_with(planner: &Planner, geos: &Geos, health: &Health) -> BTreeMap<Strin
 }
 
 /// Seconds since 1970.
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 

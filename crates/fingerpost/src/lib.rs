@@ -14,6 +14,9 @@ pub mod commands;
 pub mod deliveries;
 pub mod directing;
 pub mod explanation;
+pub mod files;
+#[cfg(test)]
+mod flips;
 pub mod http;
 pub mod import;
 pub mod instance;

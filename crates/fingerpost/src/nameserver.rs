@@ -20,14 +20,14 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use backends::transport::guard::Forbidden;
 use jiff::civil::Date;
-use planner::{Change, Delta, Planner, Setting};
+use planner::{Change, Delta, Planner, Rules, Setting};
 use server::Endpoint;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::MissedTickBehavior;
 
 use crate::cli::DnsArguments;
 use crate::cluster::{Awaited, Board, Connection, News, Subject, api_server, feed, serials, watch};
-use crate::http;
+use crate::http::{self, ApiListener, ApiPlan, Gate, Limits};
 use crate::instance::keeper::Keeper;
 use crate::instance::listeners::Listeners;
 use crate::instance::ports::{Ports, Slot};
@@ -52,13 +52,19 @@ const START_AGAIN: Duration = Duration::from_secs(5);
 /// Serves until `stop` is ready, and then for as long as the drain takes.
 pub async fn run(arguments: &DnsArguments, stop: impl Future<Output = ()>) -> Result<()> {
     let connection = Connection::open(&arguments.cluster).await?;
+    let plan = ApiPlan::in_cluster(&arguments.api);
+    let gate = Gate::new(&arguments.api, &plan, Some(&connection.client))?;
     let page = http::bind(arguments.http, "--http").await?;
+    let api = ApiListener::bind(&arguments.api, &plan).await?;
     let state = arguments.state.as_deref().map(StateDir::open).transpose()?.map(Arc::new);
     let mut nameserver = Nameserver::open(arguments, state, &connection).await?;
-    tracing::info!(dns = ?nameserver.listeners.address(Slot::Numbered(0)), http = %page.local_addr()?, "listening");
+    tracing::info!(dns = ?nameserver.listeners.address(Slot::Numbered(0)), http = %page.local_addr()?,
+        api = api.as_ref().map(ApiListener::url).transpose()?, "listening");
     let readiness = nameserver.readiness.clone();
-    let http =
-        http::serve(page, pages(nameserver.instance.clone(), readiness.clone(), connection.requests.clone()));
+    let (instance, limits) = (nameserver.instance.clone(), Limits::new(arguments.api.http_connections));
+    let status = pages(instance.clone(), readiness.clone(), connection.requests.clone());
+    let http = http::serve(page, status, limits);
+    let api = api.map(|api| api.serve(http::api_pages(instance, gate), limits));
     tokio::pin!(stop);
     loop {
         let session = nameserver.session(&connection, arguments);
@@ -77,6 +83,9 @@ pub async fn run(arguments: &DnsArguments, stop: impl Future<Output = ()>) -> Re
     tokio::time::sleep(arguments.drain).await;
     nameserver.stop().await;
     http.stop().await;
+    if let Some(api) = api {
+        api.stop().await;
+    }
     Ok(())
 }
 
@@ -107,8 +116,8 @@ impl Nameserver {
         state: Option<Arc<StateDir>>,
         connection: &Connection,
     ) -> Result<Nameserver> {
-        let classes = arguments.classes.clone();
-        let instance = Arc::new(Instance::new(move || planner(&classes)));
+        let (classes, rules) = (arguments.classes.clone(), arguments.tenancy.rules());
+        let instance = Arc::new(Instance::new(move || planner(&classes, &rules)));
         let (views, mut zones) = state.as_deref().map(saved::load).unwrap_or_default();
         instance.steer_zones(&views, &mut zones);
         let keys = HeardKeys::open(&instance, state.as_deref().map(StateDir::path));
@@ -343,8 +352,9 @@ fn start_transfers(
     }))
 }
 
-fn planner(classes: &[String]) -> Planner {
-    Planner::in_cluster("default".to_owned(), Setting::Server { classes: classes.to_vec() })
+fn planner(classes: &[String], rules: &Rules) -> Planner {
+    let setting = Setting::Server { classes: classes.to_vec() };
+    Planner::in_cluster("default".to_owned(), setting).under(rules.clone())
 }
 
 /// What the planner is told of one piece of news.

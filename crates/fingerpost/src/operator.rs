@@ -44,7 +44,7 @@ use crate::cluster::requests::Requests;
 use crate::cluster::{Board, Connection, News, Subject, api_server, watch as watches};
 use crate::deliveries::Deliveries;
 use crate::directing::Directing;
-use crate::http::{self, Serving};
+use crate::http::{self, ApiListener, ApiPlan, Gate, Limits, Serving};
 use crate::instance::Instance;
 use crate::keys::SecretVaults;
 use crate::probes::Probes;
@@ -147,7 +147,8 @@ struct Shown {
 impl Operator<'_> {
     async fn work(&self, stop: impl Future<Output = ()>, stopped: watch::Receiver<bool>) -> Result<()> {
         tokio::pin!(stop);
-        let make = || Planner::in_cluster("default".to_owned(), Setting::Operator);
+        let rules = self.arguments.tenancy.rules();
+        let make = move || Planner::in_cluster("default".to_owned(), Setting::Operator).under(rules.clone());
         let instance = Arc::new(Instance::new(make));
         let (health, metrics) = (Health::default(), Arc::new(Metrics::default()));
         let (asking, mut inquiries) = Asking::new();
@@ -235,20 +236,26 @@ impl Operator<'_> {
     /// Opens the pages; an address that cannot be opened is an error at the start.
     async fn serve(&self, shown: Shown) -> Result<Vec<Serving>> {
         let arguments = self.arguments;
+        let limits = Limits::new(arguments.api.http_connections);
+        let plan = ApiPlan::in_cluster(&arguments.api);
+        let gate = Gate::new(&arguments.api, &plan, Some(&self.connection.client))?;
         let metrics = Router::new().route("/metrics", get(show_metrics)).with_state(shown.clone());
-        let metrics = metrics.merge(http::plan_pages(shown.instance));
-        let health = health::router(shown.health);
+        let status = metrics.merge(health::router(shown.health));
         let mut serving = Vec::new();
-        let pages = [
-            (arguments.metrics_bind_address, "--metrics-bind-address", metrics),
-            (arguments.health_probe_bind_address, "--health-probe-bind-address", health),
+        let addresses = [
+            (arguments.metrics_bind_address, "--metrics-bind-address"),
+            (arguments.health_probe_bind_address, "--health-probe-bind-address"),
         ];
-        for (address, flag, pages) in pages {
+        for (address, flag) in addresses {
             if let BindAddress(Some(address)) = address {
                 let listener = http::bind(address, flag).await?;
                 tracing::info!(address = %listener.local_addr()?, flag, "listening");
-                serving.push(http::serve(listener, pages));
+                serving.push(http::serve(listener, status.clone(), limits));
             }
+        }
+        if let Some(api) = ApiListener::bind(&arguments.api, &plan).await? {
+            tracing::info!(address = api.url()?, flag = "--api", "listening");
+            serving.push(api.serve(http::api_pages(shown.instance, gate), limits));
         }
         Ok(serving)
     }

@@ -1,19 +1,31 @@
 //! From the command line to a plan, once: what `plan`, `explain` and `check` start from.
 
-use std::path::Path;
+mod before;
+
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use api::{Meta, Object, Service, Spec};
+use http::Method;
 use jiff::civil::Date;
 use planner::document::Document;
-use planner::{Change, ClusterId, ObjectRef, Planner, Setting};
+use planner::{Change, ClusterId, Note, ObjectRef, Planner, Rules, Setting};
 
+use crate::cli::ReaderArguments;
 use crate::cluster::feed::HERE;
 use crate::cluster::reading::{ClusterReading, normalized};
 use crate::cluster::{ClusterArguments, Connection};
+use crate::http::client::ApiClient;
 use crate::progress;
+use crate::render;
 use crate::source::{ClusterFolders, Severity, Source, SourceProblem};
+pub use before::{Before, before};
+
+/// How often a plan is read that changes meanwhile.
+const TRIES: usize = 5;
+/// How long a page of a running instance may take.
+const FETCH_TIME: Duration = Duration::from_secs(300);
 
 /// Folders that were read and planned.
 pub struct Planned {
@@ -28,25 +40,67 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// Reads and plans folders; `first` is what is known before, such as serials.
-    pub fn read(arguments: &[String], date: Date, first: Vec<Change>) -> Result<Planned> {
+    /// Reads and plans folders as they are.
+    pub fn read(arguments: &[String], date: Date, rules: &Rules) -> Result<Planned> {
+        Planned::read_after(arguments, date, rules, None)
+    }
+
+    /// Reads and plans folders as they would follow an earlier plan: its serials go on, who holds a name there keeps
+    /// it, and the versions that it has in force stay in force where a new one is invalid or points nowhere. A file
+    /// that lost its content has that of the same file of the folders before.
+    pub fn read_after(
+        arguments: &[String],
+        date: Date,
+        rules: &Rules,
+        before: Option<&mut Before>,
+    ) -> Result<Planned> {
         let clusters = ClusterFolders::parse(arguments)?;
         require_folders(&clusters)?;
         let mut source = Source::new(&clusters);
-        let reading = progress::read(&mut source);
-        let mut planner = Planner::new(clusters.into_iter().map(|cluster| cluster.name).collect());
-        let mut changes = first;
-        changes.push(today(date));
+        let mut before = before;
+        if let Some(folders) = before.as_mut().and_then(|before| before.folders.take()) {
+            source = source.following(folders);
+        }
+        let mut reading = progress::read(&mut source);
+        let objects = reading.changes.iter().filter_map(declared).collect();
+        let mut changes = vec![today(date)];
+        changes.extend(
+            before.map(|before| before.changes(&clusters, &source, &mut reading)).unwrap_or_default(),
+        );
         changes.extend(reading.changes);
-        let objects = changes.iter().filter_map(declared).collect();
+        let names = clusters.into_iter().map(|cluster| cluster.name).collect();
+        let mut planner = Planner::new(names).under(rules.clone());
         planner.apply(changes);
         Ok(Planned { planner, objects, problems: reading.problems, source })
+    }
+
+    /// What is wrong with objects of others' kinds, which have no status to show it: each with its place.
+    pub fn foreign_notes(&self) -> Vec<String> {
+        let foreign = self.planner.noted_objects().into_iter().filter(|(_, object)| !object.kind.is_ours());
+        let mut lines = Vec::new();
+        for (cluster, object) in foreign {
+            let (file, line, column) = self.source.locate(cluster, &object).unwrap_or_default();
+            // `Stalled` only repeats what `Ready` says.
+            let wrong =
+                |note: &Note| note.severity >= planner::Severity::Warning && note.condition != "Stalled";
+            for note in self.planner.notes(cluster, &object).iter().filter(|note| wrong(note)) {
+                let place = format!("{}:{line}:{column}", file.display());
+                let what = render::object(&object);
+                lines.push(format!("{place}: {what}: {}: {}", note.reason, note.message));
+            }
+        }
+        lines
     }
 
     /// Whether something could not be read, so that the plan is not whole.
     pub fn is_partial(&self) -> bool {
         self.problems.iter().any(|problem| problem.severity == Severity::Refused)
     }
+}
+
+fn reference(object: &Object) -> ObjectRef {
+    let (namespace, name) = (object.meta.namespace.clone(), object.meta.name.clone());
+    ObjectRef { kind: object.kind(), namespace, name }
 }
 
 /// A cluster as it is, and as the operator would have it.
@@ -61,9 +115,14 @@ pub struct ClusterPlan {
 
 impl ClusterPlan {
     /// Reads a cluster, plans it, and plans it again with folders applied to it.
-    pub fn read(cluster: &ClusterArguments, folders: &[String], date: Date) -> Result<ClusterPlan> {
+    pub fn read(
+        cluster: &ClusterArguments,
+        folders: &[String],
+        date: Date,
+        rules: &Rules,
+    ) -> Result<ClusterPlan> {
         let reading = read_cluster(cluster)?;
-        let mut planner = Planner::in_cluster("default".to_owned(), Setting::Operator);
+        let mut planner = Planner::in_cluster("default".to_owned(), Setting::Operator).under(rules.clone());
         planner.apply(std::iter::once(today(date)).chain(reading.changes()).collect());
         let held = reading.held(&Document::of(&planner));
         let mut problems = Vec::new();
@@ -87,9 +146,9 @@ impl ClusterPlan {
 }
 
 /// The plan of a cluster as `explain` shows it: with a view for each region, as `up` has them.
-pub fn explainable(cluster: &ClusterArguments, date: Date) -> Result<Planner> {
+pub fn explainable(cluster: &ClusterArguments, date: Date, rules: &Rules) -> Result<Planner> {
     let reading = read_cluster(cluster)?;
-    let mut planner = Planner::new(vec!["default".to_owned()]);
+    let mut planner = Planner::new(vec!["default".to_owned()]).under(rules.clone());
     planner.apply(std::iter::once(today(date)).chain(reading.changes()).collect());
     Ok(planner)
 }
@@ -110,11 +169,7 @@ pub async fn cluster_planner(connection: &Connection) -> Result<Planner> {
 /// An object from a file as it would be after `kubectl apply`: with what the API server knows of it.
 fn applied_to(planner: &Planner, change: Change) -> Option<Change> {
     let Change::Put(_, object) = change else { return None };
-    let reference = ObjectRef {
-        kind: object.kind(),
-        namespace: object.meta.namespace.clone(),
-        name: object.meta.name.clone(),
-    };
+    let reference = reference(&object);
     let mut applied = Object::clone(&object);
     if let Some(held) = planner.object(HERE, &reference) {
         let Meta { labels, annotations, .. } = applied.meta;
@@ -149,44 +204,27 @@ fn declared(change: &Change) -> Option<(ClusterId, Arc<Object>)> {
     }
 }
 
-/// A plan to compare with: a saved one, a running instance's, or that of folders.
-pub fn document(arguments: &[String], date: Date) -> Result<Document> {
-    if let [single] = arguments {
-        if is_url(single) {
-            return fetch_plan(single);
-        }
-        if Path::new(single).is_file() {
-            let text = std::fs::read_to_string(single).with_context(|| format!("cannot read {single}"))?;
-            return Document::parse(&text).with_context(|| single.clone());
+/// The plan of a running instance. One that changed while it was written is asked for again.
+pub fn fetch_plan(url: &str, reader: &ReaderArguments) -> Result<Document> {
+    for _ in 0..TRIES {
+        let text = fetch(url, "/api/v1/plan", &[], reader)?;
+        let document = Document::parse(&text).with_context(|| format!("the answer of {url}"))?;
+        if !document.changed_while_written {
+            return Ok(document);
         }
     }
-    let planned = Planned::read(arguments, date, Vec::new())?;
-    if let Some(problem) = planned.problems.iter().find(|problem| problem.severity == Severity::Refused) {
-        bail!("cannot compare with a plan that is not whole: {problem}");
-    }
-    Ok(Document::of(&planned.planner))
-}
-
-/// The plan of a running instance.
-pub fn fetch_plan(url: &str) -> Result<Document> {
-    let text = fetch(url, "/api/v1/plan", &[])?;
-    Document::parse(&text).with_context(|| format!("the answer of {url}"))
+    bail!("the plan of {url} changed each of {TRIES} times while it was read: try again when it is quieter")
 }
 
 /// Fetches a page of a running instance.
-pub fn fetch(url: &str, path: &str, query: &[(&str, String)]) -> Result<String> {
-    /// A plan of a million records is some hundred megabytes.
-    const MOST: u64 = 4 << 30;
-    ensure!(url.starts_with("http://"), "{url} is no URL of a running instance: it starts with http://");
-    let address = format!("{}{path}", url.trim_end_matches('/'));
-    let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
-    let request = query.iter().fold(agent.get(&address), |request, (key, value)| request.query(key, value));
-    let mut response = request
-        .call()
+pub fn fetch(url: &str, path: &str, query: &[(&str, String)], reader: &ReaderArguments) -> Result<String> {
+    let client = ApiClient::new(url, reader, FETCH_TIME)?;
+    let address = client.url(path);
+    let (status, text) = client
+        .send(Method::GET, path, query, None)
         .with_context(|| format!("no answer from {address}: is `fingerpost up` running there?"))?;
-    let text =
-        response.body_mut().with_config().limit(MOST).read_to_string().with_context(|| address.clone())?;
-    ensure!(response.status().is_success(), "{address} says: {}", text.trim());
+    let hint = if status == 401 { " (name a file with a token by --token-file)" } else { "" };
+    ensure!(status.is_success(), "{address} says: {}{hint}", text.trim());
     Ok(text)
 }
 

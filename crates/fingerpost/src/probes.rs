@@ -98,14 +98,7 @@ impl Probes {
 
 /// How many runs may be under way; as many files are opened as the system lets us.
 fn most_at_once() -> usize {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    // Where that is refused, there are fewer at once.
-    let files = match setrlimit(Resource::Nofile, raised) {
-        Ok(()) => limit.maximum,
-        Err(_) => limit.current,
-    };
+    let files = crate::files::limit();
     let most = files.map_or(u64::MAX, |files| (files / SHARE_OF_FILES).max(LEAST_AT_ONCE));
     usize::try_from(most).unwrap_or(usize::MAX)
 }

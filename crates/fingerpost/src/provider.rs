@@ -11,11 +11,12 @@
 
 pub mod authentication;
 pub mod embedded;
+pub mod entrance;
 pub mod external_dns;
 pub mod fences;
 pub mod journal;
 pub mod limits;
-pub mod listen;
+pub mod listings;
 pub mod metrics;
 pub mod nonces;
 pub mod store;
@@ -39,17 +40,22 @@ use server::ServeHandle;
 
 use self::authentication::{Authentication, SecretFiles};
 use self::embedded::{ENDPOINT, Embedded};
+use self::entrance::Entrance;
 use self::fences::Fences;
 use self::limits::Limits;
-use self::listen::TlsFiles;
+use self::listings::Listings;
 use self::metrics::Metrics;
 use self::nonces::KeptNonces;
 use self::store::Store;
 use self::token::{Source, Tokens};
 use crate::cli::{AuthenticationArguments, Protocol, ProviderArguments};
 use crate::http;
+use crate::http::gate::is_loopback;
+use crate::http::hosts::Hosts;
+use crate::http::server::bodies::Bodies;
+use crate::http::server::{Tls, TlsFiles, serve_with};
 use crate::instance::serving;
-use crate::state::lock;
+use crate::state::{Opened, open_directory};
 
 /// How long a look at the issuer's keys may take.
 const KEYS_TIME: Duration = Duration::from_secs(5);
@@ -59,7 +65,8 @@ pub struct Shared {
     store: Store,
     authentication: Authentication,
     fences: Fences,
-    limits: Limits,
+    entrance: Entrance,
+    listings: Listings,
     metrics: Metrics,
     default_ttl: u32,
 }
@@ -89,8 +96,10 @@ pub async fn run(arguments: &ProviderArguments, stop: impl Future<Output = ()>) 
         Protocol::Webhook => webhook::router(shared.clone()),
         Protocol::ExternalDns => external_dns::router(shared.clone()),
     };
-    let listening = listen::serve(listener, tls(&arguments.authentication), router)?;
-    let pages = http::serve(page, pages(shared.clone()));
+    let limits = http::Limits::new(arguments.http_connections);
+    let tls = tls(&arguments.authentication).map(Tls::of_files).transpose()?;
+    let listening = serve_with(listener, tls, router, limits);
+    let pages = http::serve(page, pages(shared.clone(), opened.embedded.clone()), limits);
     tokio::select! {
         () = stop => {}
         () = shared.authentication.follow(secrets(&arguments.authentication)) => {}
@@ -113,7 +122,7 @@ fn ensure_safe(arguments: &ProviderArguments) -> Result<()> {
         "ExternalDNS neither signs its requests nor sends a token: leave --hmac-secret-file and --service-account out"
     );
     ensure!(
-        who.insecure || signed || who.client_ca.is_some() || arguments.listen.ip().is_loopback(),
+        who.insecure || signed || who.client_ca.is_some() || is_loopback(arguments.listen),
         "anybody could write records on {}: set up {}, listen on a loopback address, or say --insecure",
         arguments.listen,
         if external { "--client-ca" } else { "--hmac-secret-file, --client-ca or --service-account" }
@@ -121,12 +130,16 @@ fn ensure_safe(arguments: &ProviderArguments) -> Result<()> {
     Ok(())
 }
 
-/// The state directory, kept from other processes.
-fn kept(state: &Path) -> Result<std::fs::File> {
-    let unusable =
-        || format!("the state directory {} cannot be used: name another with --state DIR", state.display());
-    std::fs::create_dir_all(state).with_context(unusable)?;
-    Ok(lock(state)?)
+/// The state directory, kept from other processes. A full or read-only disk is no reason not to serve.
+fn kept(state: &Path) -> Result<Opened> {
+    let opened = open_directory(state, &[])?;
+    if let Some(refusal) = &opened.refusal {
+        tracing::warn!(
+            "the state directory {} cannot be written: {refusal}; records are served, and writes refused until it can",
+            state.display()
+        );
+    }
+    Ok(opened)
 }
 
 async fn shared(arguments: &ProviderArguments, store: Store, state: Option<&Path>) -> Result<Shared> {
@@ -139,10 +152,26 @@ async fn shared(arguments: &ProviderArguments, store: Store, state: Option<&Path
         store,
         authentication: authentication(&arguments.authentication, state).await?,
         fences,
-        limits: Limits::new(arguments.rate_limit),
+        entrance: entrance(arguments),
+        listings: Listings::default(),
         metrics: Metrics::default(),
         default_ttl: arguments.default_ttl,
     })
+}
+
+/// Where nothing proves who sends a request, and on loopback addresses, which web pages can reach, a request must name
+/// this server as its Host.
+fn entrance(arguments: &ProviderArguments) -> Entrance {
+    let who = &arguments.authentication;
+    let proved =
+        !who.hmac_secret_file.is_empty() || !who.service_account.is_empty() || who.client_ca.is_some();
+    let hosts = (!proved || is_loopback(arguments.listen)).then(|| Hosts::new(&who.host));
+    let media_type = match arguments.protocol {
+        Protocol::Webhook => webhook::MEDIA_TYPE,
+        Protocol::ExternalDns => external_dns::MEDIA_TYPE,
+    };
+    let bodies = Bodies::new(arguments.body_memory as usize * (1 << 20));
+    Entrance::new(Limits::new(arguments.rate_limit), hosts, bodies, media_type)
 }
 
 async fn authentication(arguments: &AuthenticationArguments, state: Option<&Path>) -> Result<Authentication> {
@@ -209,22 +238,35 @@ async fn serve_dns(arguments: &ProviderArguments, embedded: &Embedded) -> Result
     Ok(server::serve_with(serving::usual()?, bound, ENDPOINT, embedded.views()))
 }
 
-fn pages(shared: Arc<Shared>) -> Router {
+/// What the pages show: the requests, and the store that answers DNS itself.
+type Shown = (Arc<Shared>, Option<Arc<Embedded>>);
+
+fn pages(shared: Arc<Shared>, embedded: Option<Arc<Embedded>>) -> Router {
     Router::new()
         .route("/healthz", get(http::healthy))
         .route("/readyz", get(ready))
         .route("/metrics", get(counts))
-        .with_state(shared)
+        .with_state((shared, embedded))
 }
 
-async fn ready(State(shared): State<Arc<Shared>>) -> (axum::http::StatusCode, String) {
-    http::readiness(
-        shared.store.health().await.err().map(|failure| failure.to_string()).into_iter().collect(),
-    )
+/// A store that answers DNS itself is ready while it does, also where it takes no writes.
+async fn ready(State((shared, embedded)): State<Shown>) -> (axum::http::StatusCode, String) {
+    let mut troubles: Vec<String> =
+        shared.store.health().await.err().map(|failure| failure.to_string()).into_iter().collect();
+    let Some(embedded) = embedded else { return http::readiness(troubles) };
+    let damaged = embedded.condition().damaged_zones;
+    if damaged > 0 {
+        troubles
+            .push(format!("{damaged} zones are not served, because their records are damaged on the disk"));
+    }
+    let text =
+        if troubles.is_empty() { "ready".to_owned() } else { format!("ready, but: {}", troubles.join("; ")) };
+    (axum::http::StatusCode::OK, format!("{text}\n"))
 }
 
-async fn counts(State(shared): State<Arc<Shared>>) -> axum::response::Response {
-    shared.metrics.page(shared.authentication.signatures.as_ref().map(Verifier::remembered))
+async fn counts(State((shared, embedded)): State<Shown>) -> axum::response::Response {
+    let nonces = shared.authentication.signatures.as_ref().map(Verifier::remembered);
+    shared.metrics.page(nonces, embedded.map(|embedded| embedded.condition()))
 }
 
 #[cfg(test)]

@@ -13,12 +13,12 @@ pub mod zones;
 
 pub use palette::Palette;
 
-/// An object as people call it: `ServiceRoute shop/web`.
+/// An object as people call it: `ServiceRoute shop/web`. In a folder a name may hold anything.
 pub fn object(object: &planner::ObjectRef) -> String {
-    let kind = object.kind.kind();
+    let (kind, name) = (object.kind.kind(), dns::visible(&object.name));
     if object.namespace.is_empty() {
-        format!("{kind} {}", object.name)
+        format!("{kind} {name}")
     } else {
-        format!("{kind} {}/{}", object.namespace, object.name)
+        format!("{kind} {}/{name}", dns::visible(&object.namespace))
     }
 }

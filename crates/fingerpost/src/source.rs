@@ -9,9 +9,13 @@
 //! What it promises:
 //!
 //! - Nothing is deleted except on proof: a file that is gone from a folder that could be read. A
-//!   folder or file that cannot be read, or a text that is not YAML, leaves in force what was there
-//!   before, after a restart too when there is a state directory.
-//! - One broken object is that object's trouble; the rest of its file stands.
+//!   folder or file that cannot be read, a text that is not YAML or declares nothing, and a directory
+//!   that was replaced by an empty one leave in force what was there before, after a restart too when
+//!   there is a state directory.
+//! - What a file may cost is bounded (see `bounds`), so that no file delays another.
+//! - One broken object is that object's trouble; the rest of its file stands. While a file has a broken document,
+//!   an object that it declared before and does not mention stays in force: a write that was cut off leaves such a
+//!   file.
 //! - An object declared twice is the first one's, by folder, path and place in the file.
 //! - A reading costs one look at each file's metadata, and the text of those that changed. While
 //!   watching, a changed file costs that file.
@@ -21,6 +25,7 @@
 
 mod arguments;
 mod batch;
+mod bounds;
 mod claims;
 mod cluster;
 mod documents;
@@ -54,7 +59,7 @@ use walk::{FileKind, Listing, Stamp};
 pub use watch::{Pace, Watch};
 
 use crate::secrets::FolderSecrets;
-use crate::state::StateDir;
+use crate::state::{HeldDirectories, StateDir};
 
 /// The folders of all clusters, and what was last reported of them.
 #[derive(Debug)]
@@ -63,6 +68,10 @@ pub struct Source {
     state: Option<Arc<StateDir>>,
     patience: Duration,
     tidied: bool,
+    /// The directories as they were last saved.
+    held: Vec<HeldDirectories>,
+    /// The clusters of the folders that these follow.
+    previous: Vec<Cluster>,
 }
 
 /// What a reading found.
@@ -88,12 +97,27 @@ impl Source {
     /// Makes a source of these folders; nothing is read yet. A cluster's rank is its place.
     pub fn new(clusters: &[ClusterFolders]) -> Source {
         let clusters = (0..).zip(clusters).map(|(rank, folders)| Cluster::new(rank, folders)).collect();
-        Source { clusters, state: None, patience: Duration::ZERO, tidied: false }
+        Source {
+            clusters,
+            state: None,
+            patience: Duration::ZERO,
+            tidied: false,
+            held: Vec::new(),
+            previous: Vec::new(),
+        }
     }
 
     /// Keeps the last good content in a state directory, and takes it from there at the start.
-    pub fn with_state(self, state: Arc<StateDir>) -> Source {
-        Source { state: Some(state), ..self }
+    pub fn with_state(mut self, state: Arc<StateDir>) -> Source {
+        let held = state.load_directories();
+        self.clusters.iter_mut().for_each(|cluster| cluster.take_held(&held));
+        Source { state: Some(state), held, ..self }
+    }
+
+    /// Takes other folders, which have been read, as what was in force before: a file that is empty or broken
+    /// has the content of the file of the same path there.
+    pub fn following(self, previous: Source) -> Source {
+        Source { previous: previous.clusters, ..self }
     }
 
     /// Believes that a file is gone or empty only when it has been so for this long. Without it
@@ -114,16 +138,27 @@ impl Source {
         let octets = files().flatten().map(Stamp::size).sum();
         let meter = Meter::new(files().count(), octets, progress);
         let mut reading = Reading::default();
-        let circumstances = circumstances(self.state.as_deref(), self.patience, &meter);
+        let circumstances = circumstances(self.state.as_deref(), &self.previous, self.patience, &meter);
         for (cluster, listings) in self.clusters.iter_mut().zip(listings) {
             let mut batch = Batch::default();
             for (folder, listing) in listings.into_iter().enumerate() {
                 cluster.refresh(folder, listing, circumstances, &mut batch);
             }
+            cluster.recall(circumstances, &mut batch);
             reading.changes.extend(cluster.finish(batch, circumstances));
         }
         self.tidy();
+        self.save_directories();
         self.complete(reading)
+    }
+
+    fn save_directories(&mut self) {
+        let Some(state) = &self.state else { return };
+        let held: Vec<HeldDirectories> = self.clusters.iter().flat_map(Cluster::held).collect();
+        if held != self.held {
+            state.save_directories(&held);
+            self.held = held;
+        }
     }
 
     /// Reads what may have changed at these absolute paths; `None` when they are not our concern.
@@ -147,7 +182,7 @@ impl Source {
         let mut reading = Reading::default();
         let mut nobody = |_: &Progress| {};
         let meter = Meter::new(0, 0, &mut nobody);
-        let circumstances = circumstances(self.state.as_deref(), self.patience, &meter);
+        let circumstances = circumstances(self.state.as_deref(), &self.previous, self.patience, &meter);
         for (index, cluster) in self.clusters.iter_mut().enumerate() {
             let mut batch = Batch::default();
             for (_, key) in files.iter().filter(|(of, _)| *of == index) {
@@ -156,6 +191,11 @@ impl Source {
             reading.changes.extend(cluster.finish(batch, circumstances));
         }
         self.complete(reading)
+    }
+
+    /// The clusters that may declare objects which could not be read.
+    pub fn unproven(&self) -> impl Iterator<Item = ClusterId> {
+        self.clusters.iter().filter(|cluster| cluster.is_unproven()).map(Cluster::id)
     }
 
     /// The file, line and column where an object is declared.
@@ -235,10 +275,11 @@ fn listings(cluster: &Cluster) -> Vec<io::Result<Listing>> {
 
 fn circumstances<'a>(
     state: Option<&'a StateDir>,
+    previous: &'a [Cluster],
     patience: Duration,
     meter: &'a Meter<'a>,
 ) -> Circumstances<'a> {
-    Circumstances { state, now: Instant::now(), patience, meter }
+    Circumstances { state, previous, now: Instant::now(), patience, meter }
 }
 
 fn is_hidden(below: &Path) -> bool {

@@ -6,6 +6,10 @@
 //! serials         the serial of every zone and the hash of the content that carried it
 //! delivered       what may stand at webhook servers because of us
 //! remembered      under what DNSRecords stand at providers, so that one that moves is made before it is broken
+//! ports           which view answers on which of the addresses from `--dns` on
+//! directories     device and inode of the source directories that held files
+//! holders         which objects hold which names, origins and lists
+//! recent-holders  what changed in that since it was written
 //! directions      where Placements were directed, and the generations of their leases
 //! zones           which compiled zones each view has, as packed zones
 //! journal         what changed in these zones since they were written
@@ -15,46 +19,58 @@
 //!
 //! Every file is versioned, checksummed, written aside, synced and renamed by one thread of its
 //! own, so that no answer waits for a disk, and a write costs what changed; the journal alone
-//! grows in place. A file that cannot be read is set aside as `NAME.bad-N` and reported; it is
-//! never fatal. A journal is used as far as it can be read. `plan`, `check` and `explain` do not
-//! come here.
+//! grows in place. Every file is there twice, as `NAME` and `NAME.copy`: where one is damaged the other is used
+//! and the damaged one is set aside as `NAME.bad-N`, written again and reported. Where both are damaged both are
+//! set aside. Neither is fatal. A journal is used as far as one of its copies can be read. A full or read-only
+//! disk is not fatal either: what it holds is read, and what is to be written waits. All files are readable by
+//! their owner alone. `plan`, `check` and `explain` do not come here.
 
 mod blobs;
 mod journal;
 mod location;
+mod opening;
+pub(crate) mod private;
 mod saved_file;
 mod sealed;
 #[cfg(test)]
 mod tests;
+mod verifier;
 mod writer;
 mod zones;
 
-use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dns::{Name, PackedZone};
-use planner::{Change, ClusterId, Memory, ObjectRef, SavedSerial};
+use planner::{Change, ClusterId, Memory, ObjectRef, SavedChange, SavedHolder, SavedSerial};
 
 use serde_json::Value;
 
 use crate::deliveries::Everything;
 use crate::directing::SavedDirection;
 use blobs::Blobs;
-use sealed::SealError;
 
 pub use location::default_location;
 pub(crate) use location::{absolute, key};
+pub(crate) use opening::{Opened, open as open_directory};
 pub use saved_file::{SavedContent, SavedFile, SavedKey, SavedZoneFile, ZoneTexts};
 use writer::Writer;
 
 const FILES: &str = "file";
+/// The folders in a state directory.
+const FOLDERS: &[&str] = &[FILES, zones::BLOBS];
+const GENERATION: &str = "generation";
 const SERIALS: &str = "serials";
 const DELIVERED: &str = "delivered";
 const REMEMBERED: &str = "remembered";
 const DIRECTIONS: &str = "directions";
+const DIRECTORIES: &str = "directories";
+const PORTS: &str = "ports";
+const HOLDERS: &str = "holders";
+const RECENT_HOLDERS: &str = "recent-holders";
 
 /// The zones of each view, in the views' order.
 pub type SavedZones = Vec<(String, Vec<SavedZone>)>;
@@ -70,6 +86,17 @@ pub struct SavedZone {
     pub names: Value,
 }
 
+/// The directories of one source folder that held files when they were last read.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct HeldDirectories {
+    /// The cluster's name.
+    pub cluster: String,
+    /// The folder's absolute path.
+    pub folder: String,
+    /// Path below the folder, device and inode of each.
+    pub directories: Vec<(PathBuf, (u64, u64))>,
+}
+
 /// A state directory that this process holds.
 #[derive(Debug)]
 pub struct StateDir {
@@ -77,7 +104,6 @@ pub struct StateDir {
     blobs: Arc<Blobs>,
     troubles: Troubles,
     writer: Writer,
-    _lock: File,
 }
 
 /// Why there is no state directory.
@@ -100,17 +126,29 @@ pub enum StateError {
 }
 
 impl StateDir {
-    /// Opens the directory, makes it where it is missing, and locks it for this process.
+    /// Opens the directory, creates it where it is missing, and locks it for this process. One that cannot be
+    /// written at the moment is read, and written as soon as that is possible.
     pub fn open(root: &Path) -> Result<StateDir, StateError> {
-        let failed = |source| StateError::Io { path: root.to_owned(), source };
-        for directory in [FILES, zones::BLOBS] {
-            fs::create_dir_all(root.join(directory)).map_err(failed)?;
-        }
-        let lock = lock(root)?;
+        let opened = opening::open(root, FOLDERS)?;
         let troubles = Troubles::default();
         let blobs = Arc::new(Blobs::new(root.join(zones::BLOBS)));
-        let writer = Writer::start(root.to_owned(), blobs.clone(), troubles.clone()).map_err(failed)?;
-        Ok(StateDir { root: root.to_owned(), blobs, troubles, writer, _lock: lock })
+        let writer = Writer::start(root.to_owned(), opened, blobs.clone(), troubles.clone())
+            .map_err(|source| StateError::Io { path: root.to_owned(), source })?;
+        Ok(StateDir { root: root.to_owned(), blobs, troubles, writer })
+    }
+
+    /// Whether the disk refused the last write, so that what is saved is older than what is served.
+    pub fn is_refused(&self) -> bool {
+        self.writer.is_refused()
+    }
+
+    /// Whether an earlier process saved something here, readable or not.
+    pub fn is_used(&self) -> bool {
+        let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
+        let index = entries(&self.root).any(|entry| {
+            entry.file_name().to_string_lossy().split('.').next().is_some_and(|stem| stem == zones::INDEX)
+        });
+        index || entries(&self.root.join(FILES)).next().is_some()
     }
 
     /// Where it is.
@@ -143,6 +181,15 @@ impl StateDir {
         found
     }
 
+    /// The last good content of every file of manifests of one cluster, by folder and path.
+    pub fn load_manifests(&self, cluster: &str) -> Vec<SavedFile> {
+        let paths = self.saved_files().into_iter().filter(|path| !saved_file::is_of_zone(path));
+        let mut found: Vec<SavedFile> = paths.filter_map(|path| self.load_file_at(&path)).collect();
+        found.retain(|saved| saved.key.cluster == cluster);
+        found.sort_by(|a, b| a.key.cmp(&b.key));
+        found
+    }
+
     /// Keeps the last good content of a source file.
     pub fn save_file(&self, saved: SavedFile) {
         self.writer.write_source(Path::new(FILES).join(saved.key.file_name()), saved);
@@ -155,7 +202,7 @@ impl StateDir {
 
     /// Drops every source file but these: what was deleted while nobody watched.
     pub fn keep_only(&self, keys: &[SavedKey]) {
-        let kept: std::collections::BTreeSet<String> = keys.iter().map(SavedKey::file_name).collect();
+        let kept: BTreeSet<String> = keys.iter().map(SavedKey::file_name).collect();
         for path in self.saved_files() {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if !kept.contains(&name) {
@@ -175,6 +222,16 @@ impl StateDir {
             Ok(bytes) => self.writer.write(PathBuf::from(SERIALS), bytes),
             Err(error) => self.troubles.add(format!("the serials cannot be kept: {error}")),
         }
+    }
+
+    /// The generation that the last run wrote to providers with.
+    pub fn load_generation(&self) -> Option<u64> {
+        self.load(&self.root.join(GENERATION), json)
+    }
+
+    /// Keeps the generation of this run.
+    pub fn save_generation(&self, generation: u64) {
+        self.writer.write(PathBuf::from(GENERATION), generation.to_string().into_bytes());
     }
 
     /// What may stand at servers because of us, as last saved.
@@ -213,6 +270,58 @@ impl StateDir {
         }
     }
 
+    /// The source directories that held files, as last saved.
+    pub fn load_directories(&self) -> Vec<HeldDirectories> {
+        self.load(&self.root.join(DIRECTORIES), json).unwrap_or_default()
+    }
+
+    /// Keeps which source directories hold files.
+    pub fn save_directories(&self, held: &[HeldDirectories]) {
+        match serde_json::to_vec(held) {
+            Ok(bytes) => self.writer.write(PathBuf::from(DIRECTORIES), bytes),
+            Err(error) => self.troubles.add(format!("the source directories cannot be kept: {error}")),
+        }
+    }
+
+    /// Which view had which port, as last saved.
+    pub fn load_ports(&self) -> Vec<Option<String>> {
+        self.load(&self.root.join(PORTS), json).unwrap_or_default()
+    }
+
+    /// Keeps which view has which port.
+    pub fn save_ports(&self, given: &[Option<String>]) {
+        match serde_json::to_vec(given) {
+            Ok(bytes) => self.writer.write(PathBuf::from(PORTS), bytes),
+            Err(error) => self.troubles.add(format!("the ports of views cannot be kept: {error}")),
+        }
+    }
+
+    /// Which objects held what when everything was last saved, with the number of that saving.
+    pub fn load_holders(&self) -> (i64, Vec<SavedHolder>) {
+        self.load(&self.root.join(HOLDERS), json).unwrap_or_default()
+    }
+
+    /// Keeps which objects hold what.
+    pub fn save_holders(&self, generation: i64, holders: &[SavedHolder]) {
+        match serde_json::to_vec(&(generation, holders)) {
+            Ok(bytes) => self.writer.write(PathBuf::from(HOLDERS), bytes),
+            Err(error) => self.troubles.add(format!("who holds which names cannot be kept: {error}")),
+        }
+    }
+
+    /// What changed since a saving of the holders, with the number of that saving.
+    pub fn load_recent_holders(&self) -> (i64, SavedChange) {
+        self.load(&self.root.join(RECENT_HOLDERS), json).unwrap_or_default()
+    }
+
+    /// Keeps what changed since a saving of the holders.
+    pub fn save_recent_holders(&self, generation: i64, change: &SavedChange) {
+        match serde_json::to_vec(&(generation, change)) {
+            Ok(bytes) => self.writer.write(PathBuf::from(RECENT_HOLDERS), bytes),
+            Err(error) => self.troubles.add(format!("who holds which names cannot be kept: {error}")),
+        }
+    }
+
     /// Where Placements were directed, as last saved.
     pub fn load_directions(&self) -> Vec<SavedDirection> {
         self.load(&self.root.join(DIRECTIONS), json).unwrap_or_default()
@@ -243,23 +352,22 @@ impl StateDir {
         Some(SavedZone { own: self.packed(&kept.own)?, base, names: kept.names })
     }
 
-    /// The packed zone with this hash; one that cannot be read is set aside and reported.
+    /// The packed zone with this hash, from the first copy that is whole.
     fn packed(&self, hash: &str) -> Option<Arc<PackedZone>> {
         if let Some(zone) = self.blobs.in_memory(hash) {
             return Some(zone);
         }
         let path = self.blobs.path(hash);
-        let trouble = match self.blobs.read(hash) {
-            Ok(Some(Some(zone))) => return Some(zone),
-            Ok(Some(None)) => SENSELESS.to_owned(),
-            Ok(None) => {
-                self.troubles.add(format!("{} is missing", path.display()));
-                return None;
-            }
-            Err(error) => error.to_string(),
+        let read = |path: &Path| match self.blobs.read(hash, path).map_err(|error| error.to_string())? {
+            Some(Some(zone)) => Ok(Some(zone)),
+            Some(None) => Err(SENSELESS.to_owned()),
+            None => Ok(None),
         };
-        self.set_aside(&path, &trouble);
-        None
+        if !path.exists() && !sealed::copy_of(&path).exists() {
+            self.troubles.add(format!("{} is missing", path.display()));
+            return None;
+        }
+        self.either_copy(&path, read)
     }
 
     /// Keeps the compiled zones; only those that changed are written. The journal begins anew.
@@ -278,22 +386,27 @@ impl StateDir {
         self.writer.journal_ends()
     }
 
-    /// The changes since the zones were written, in order, up to the first that cannot be read.
+    /// The changes since the zones were written, in order, up to the first that can be read in no copy.
     pub fn load_changes<T>(&self, decode: impl Fn(&[u8]) -> Option<T>) -> Vec<T> {
         let path = self.root.join(journal::JOURNAL);
-        let Some(octets) = self.octets(&path) else { return Vec::new() };
-        let frames = journal::frames(&octets);
-        if frames.index.is_some() && frames.index != zones::standing(&self.root) {
-            // The process ended between the zones and their journal: the zones are newer.
-            return Vec::new();
-        }
+        let copies: Vec<Vec<u8>> =
+            journal::paths(&self.root).iter().filter_map(|path| self.octets(path)).collect();
+        let copies: Vec<&[u8]> = copies.iter().map(|octets| &octets[..]).collect();
+        let Some(index) = zones::standing(&self.root) else { return Vec::new() };
+        // Where it does not belong, the process ended between the zones and their journal: the zones are newer.
+        let frames = journal::frames(&copies, &index);
         let changes: Vec<T> = frames.contents.iter().map_while(|content| decode(content)).collect();
-        if frames.torn || changes.len() < frames.contents.len() {
+        if frames.lost || changes.len() < frames.contents.len() {
             self.troubles.add(format!(
                 "{} cannot be read to its end (it is torn or was changed): the {} changes before that place \
-                 stand",
+                 are used",
                 path.display(),
                 changes.len()
+            ));
+        } else if frames.torn {
+            self.troubles.add(format!(
+                "one of the two copies of {} is torn or was changed: the other one is used",
+                path.display()
             ));
         }
         changes
@@ -315,23 +428,44 @@ impl StateDir {
         self.load(path, |bytes| SavedFile::from_bytes(bytes, |hash| self.packed(hash))).flatten()
     }
 
-    fn saved_files(&self) -> Vec<PathBuf> {
-        let entries = fs::read_dir(self.root.join(FILES)).into_iter().flatten().flatten();
-        // What has an ending is unfinished or set aside.
-        entries.map(|entry| entry.path()).filter(|path| path.extension().is_none()).collect()
+    fn saved_files(&self) -> BTreeSet<PathBuf> {
+        sealed::files_in(&self.root.join(FILES))
     }
 
-    /// Reads, checks and decodes a file; one that cannot be read is set aside and reported.
-    fn load<T>(&self, path: &Path, decode: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
-        let read =
-            |result: Result<Option<Vec<u8>>, SealError>| match result.map_err(|error| error.to_string())? {
-                Some(bytes) => decode(&bytes).map(Some).ok_or_else(|| SENSELESS.to_owned()),
-                None => Ok(None),
-            };
-        read(sealed::read(path)).unwrap_or_else(|trouble: String| {
-            self.set_aside(path, &trouble);
-            None
-        })
+    /// Reads, checks and decodes the first copy of a file that is whole.
+    fn load<T>(&self, path: &Path, decode: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
+        let read = |path: &Path| match sealed::read_one(path).map_err(|error| error.to_string())? {
+            Some((_, bytes)) => decode(&bytes).map(Some).ok_or_else(|| SENSELESS.to_owned()),
+            None => Ok(None),
+        };
+        self.either_copy(path, read)
+    }
+
+    /// What the first copy of a file holds, or the second one where the first is damaged. A damaged copy is
+    /// reported and written again; where both are damaged they are set aside.
+    fn either_copy<T>(&self, path: &Path, read: impl Fn(&Path) -> Result<Option<T>, String>) -> Option<T> {
+        let first = read(path);
+        if let Ok(Some(found)) = first {
+            return Some(found);
+        }
+        let copy = sealed::copy_of(path);
+        let second = read(&copy);
+        match (first, second) {
+            (first, Ok(Some(found))) => {
+                let trouble = first.err().unwrap_or_else(|| "it is missing".to_owned());
+                self.troubles.add(format!(
+                    "{} cannot be used ({trouble}): its copy is used, and it is written again",
+                    path.display()
+                ));
+                self.writer.repair(path.to_owned());
+                Some(found)
+            }
+            (first, second) => {
+                first.err().into_iter().for_each(|trouble| self.set_aside(path, &trouble));
+                second.err().into_iter().for_each(|trouble| self.set_aside(&copy, &trouble));
+                None
+            }
+        }
     }
 
     fn set_aside(&self, path: &Path, trouble: &str) {
@@ -346,17 +480,6 @@ const SENSELESS: &str = "its content makes no sense";
 
 fn json<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     serde_json::from_slice(bytes).ok()
-}
-
-/// Keeps other processes out of a directory for as long as the file is open.
-pub(crate) fn lock(root: &Path) -> Result<File, StateError> {
-    let failed = |source| StateError::Io { path: root.to_owned(), source };
-    let file = File::create(root.join("lock")).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(StateError::InUse(root.to_owned())),
-        Err(TryLockError::Error(source)) => Err(failed(source)),
-    }
 }
 
 /// What went wrong, for the user to read; the same line is kept once.

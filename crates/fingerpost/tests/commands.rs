@@ -13,12 +13,18 @@ mod folder;
 mod golden;
 #[path = "commands/help.rs"]
 mod help;
+#[path = "commands/holders.rs"]
+mod holders;
+#[path = "commands/in_force.rs"]
+mod in_force;
 #[path = "commands/plan.rs"]
 mod plan;
 #[path = "commands/running.rs"]
 mod running;
 #[path = "commands/up.rs"]
 mod up;
+#[path = "commands/up_faults.rs"]
+mod up_faults;
 
 use std::path::Path;
 use std::process::Command;

@@ -250,7 +250,9 @@ impl Planner {
     pub(crate) fn move_child_names(&mut self, id: Id, before: Option<&Evaluated>, again: &mut Ids) {
         let now = self.evaluated.get(id.0 as usize).and_then(Option::as_deref);
         let (old, new) = (wanted_names(before), wanted_names(now));
-        if old == new {
+        let rank = |one: Option<&Evaluated>| one.map(|one| one.rank.clone());
+        // Of several that want one name the oldest gets it, so another age counts like another name.
+        if old == new && (new.is_empty() || rank(before) == rank(now)) {
             return;
         }
         for (_, key) in old {
@@ -345,7 +347,9 @@ fn fingerprint_of_endpoint(
 ) -> u64 {
     let mut hasher = FxHasher::default();
     for ChildSet { claim, ttl, data, steered } in sets {
-        (&claim.name, claim.rtype, data, ttl, steered).hash(&mut hasher);
+        // A record tree at a zone's own name has another form.
+        let is_apex = claim.zone == claim.name;
+        (&claim.name, is_apex, claim.rtype, data, ttl, steered).hash(&mut hasher);
     }
     if let Outcome::DnsRecord(outcome) = &evaluated.output.outcome {
         outcome.properties.hash(&mut hasher);

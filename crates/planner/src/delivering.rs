@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use crate::backing::Backing;
 use crate::delivery::{ClassHealth, Delivered, Deliveries, DeliveryResult, WantedSet};
 use crate::facts::{Index, ObjectKey};
+use crate::front::dns_record::DnsRecordOutcome;
 use crate::input::{ClusterId, ObjectRef};
 use crate::lowering::Abilities;
 use crate::memory::{Identity, Memory, Placed};
@@ -192,8 +193,14 @@ impl Planner {
         };
         let domain = outcome.identity.as_ref().map(|identity| identity.domain.clone());
         let records = (!self.is_withheld(id, outcome)).then(|| set.named(name));
-        let (properties, adopts) = (outcome.properties.clone(), outcome.adopts);
+        let (properties, adopts) = (outcome.properties.clone(), self.adopts(outcome));
         WantedSet { rtype: set.rtype, set: records, domain, properties, adopts, shared, hand_over_to }
+    }
+
+    /// Whether a record takes over what is at its provider and has no owner. Who may write to a folder of
+    /// `up` may do that; in a cluster the class says who may.
+    pub(crate) fn adopts(&self, outcome: &DnsRecordOutcome) -> bool {
+        outcome.adopts && (self.setting == Setting::Folders || outcome.may_adopt)
     }
 
     /// What an object says to the other owners at a provider: whether they may add to its sets, and who is
@@ -258,6 +265,16 @@ impl Planner {
 
     /// Takes what an earlier process remembered.
     pub(crate) fn remember(&mut self, key: ObjectKey, memory: Memory) {
+        if let Some(withheld) = &memory.withheld {
+            self.snapshot.withheld.insert(key, withheld.clone());
+            return;
+        }
+        if memory.is_version() {
+            if let Some(object) = memory.version() {
+                self.snapshot.versions.recall(key, Arc::new(object));
+            }
+            return;
+        }
         match memory.placed {
             Some(placed) => {
                 let placed = Placed { kind: String::new(), ..*placed };
@@ -267,8 +284,8 @@ impl Planner {
         }
     }
 
-    /// What is remembered of the DNSRecords, Placements and Gateways: what a restart wants to be told, where no
-    /// status says it.
+    /// What is remembered of objects, and what a restart has to know where no status says it: what DNSRecords,
+    /// Placements and Gateways had, and the versions in force of objects whose newest version is not.
     pub fn remembered(&self) -> Vec<(ClusterId, ObjectRef, Memory)> {
         let known = self.delivering.memory.iter().filter_map(|(id, memory)| {
             let (cluster, reference) = self.reference(*id)?;
@@ -279,7 +296,15 @@ impl Planner {
         let placed = self.snapshot.placed.iter().map(|(key, placed)| {
             (key.cluster, key.reference.clone(), Memory::of_placed(key.reference.kind, placed))
         });
-        let mut all: Vec<_> = known.chain(waiting).chain(placed).collect();
+        let versions = self.snapshot.versions.held_back().filter_map(|id| {
+            let (cluster, reference) = self.reference(id)?;
+            Some((cluster, reference, Memory::of_version(self.snapshot.object(id)?)))
+        });
+        let withheld = self.snapshot.withheld.iter();
+        let withheld =
+            withheld.map(|(key, one)| (key.cluster, key.reference.clone(), Memory::of_withheld(one)));
+        let all = known.chain(waiting).chain(placed).chain(versions).chain(withheld);
+        let mut all: Vec<_> = all.collect();
         all.sort_by(|one, other| (one.0, &one.1).cmp(&(other.0, &other.1)));
         all
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use dns::{Name, ProbeId, RecordSet};
 
 use crate::children::ChildRef;
+use crate::holders::Holders;
 use crate::input::{ClusterId, ObjectRef};
 use crate::place::Scope;
 use crate::probe::ProbeSpec;
@@ -17,6 +18,8 @@ pub struct Delta {
     /// Zones that came, went, have another SOA, or whose serial began or ceased to stand for their content,
     /// by origin.
     pub zones: Vec<Name>,
+    /// Zones whose file is another, or has other content, by origin; its records are not in `records`.
+    pub files: Vec<Name>,
     /// Nodes with other content: the zone's origin and the name.
     pub nodes: Vec<(Name, Name)>,
     /// The record sets that moved.
@@ -32,8 +35,14 @@ pub struct Delta {
     /// Zones that secondaries have and whose steered answers moved with the health of a target. The number is
     /// of milliseconds: by then everybody else who probes the target has seen the same.
     pub answers: Vec<(Name, u64)>,
+    /// What is remembered of holders and is another than before: everything of the names, origins and lists that it
+    /// is about. A first run says nothing here: then everything is new.
+    pub holders: Holders,
     /// Objects whose status may have moved, in the order in which they came.
     pub statuses: Vec<(ClusterId, ObjectRef)>,
+    /// An object whose newest version is not in force came, went or changed: what a restart has to know of it
+    /// is to be saved.
+    pub versions: bool,
 }
 
 impl Delta {

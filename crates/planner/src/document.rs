@@ -4,8 +4,11 @@
 //! is enough to print the plan in every form, so a running instance needs to hand out nothing else.
 
 mod diff;
+mod lost;
+mod stream;
 #[cfg(test)]
 mod tests;
+mod version;
 
 use std::collections::BTreeMap;
 
@@ -14,11 +17,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::children::ChildRef;
+use crate::holders::{Holders, SavedHolder, scope_text};
 use crate::input::{Change, SavedSerial};
-use crate::place::{Place, Scope};
+use crate::place::Scope;
 use crate::{Planner, ViewInfo, ZoneInfo};
 
 pub use diff::{Difference, Pair, diff};
+pub(crate) use stream::least;
+pub use stream::{DocumentWriter, Part};
+pub use version::DocumentVersion;
 
 /// The version that this program writes, and the newest that it reads.
 const VERSION: u32 = 1;
@@ -41,6 +48,16 @@ pub struct Document {
     pub children: Vec<DocumentObject>,
     /// What would be applied to the declared objects themselves, their status above all.
     pub objects: Vec<DocumentObject>,
+    /// Who holds which names, by owner: the memory with which the next plan decides conflicts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holders: Vec<SavedHolder>,
+    /// The versions of objects that are in force, in the order of the objects: the memory with which the next plan
+    /// decides where a newer version cannot be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub versions: Vec<DocumentVersion>,
+    /// Whether the plan changed while a running instance wrote it, so that its parts may not fit together.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub changed_while_written: bool,
 }
 
 /// One view that answers are given from.
@@ -136,6 +153,9 @@ impl Document {
             zones: zones.iter().map(DocumentZone::of).collect(),
             children: children(planner),
             objects: objects(planner),
+            holders: planner.holders().to_saved(&planner.clusters),
+            versions: versions(planner),
+            changed_while_written: false,
         }
     }
 
@@ -155,7 +175,13 @@ impl Document {
             let hash = u64::from_str_radix(&zone.hash, 16).ok()?;
             Some(Change::Serial(zone.origin.clone(), SavedSerial { serial: zone.serial, hash }))
         };
-        self.zones.iter().filter_map(saved).collect()
+        // A zone that cannot be served was never numbered.
+        self.zones.iter().filter(|zone| zone.soa.is_some()).filter_map(saved).collect()
+    }
+
+    /// The memory of holders that this plan ends with, for a plan of these clusters.
+    pub fn holders(&self, clusters: &[String]) -> Change {
+        Change::Holders(Box::new(Holders::from_saved(&self.holders, clusters)))
     }
 
     /// The record sets of one view, its zones' SOA records among them, by zone.
@@ -227,15 +253,6 @@ impl DocumentObject {
     }
 }
 
-/// A scope as text, with what kind of place it is: a region and a class may share a name.
-fn scope_text(scope: &Scope) -> String {
-    match scope {
-        Scope::Everywhere => "*".to_owned(),
-        Scope::At(Place::Region(name)) => format!("region/{name}"),
-        Scope::At(Place::Class(name)) => format!("class/{name}"),
-    }
-}
-
 /// All sets of a zone but its SOA: the plan's own names, and the names of its file that no object touches.
 fn record_sets(planner: &Planner, zone: &ZoneInfo) -> Vec<DocumentRecordSet> {
     let nodes: Vec<Name> = planner.nodes(&zone.origin).collect();
@@ -261,6 +278,12 @@ fn objects(planner: &Planner) -> Vec<DocumentObject> {
     let has_status =
         |(_, manifest): &(&str, Value)| manifest["status"].as_object().is_some_and(|one| !one.is_empty());
     sorted(planner.objects().into_iter().filter_map(of).filter(has_status))
+}
+
+fn versions(planner: &Planner) -> Vec<DocumentVersion> {
+    let mut objects: Vec<_> = planner.snapshot.entries().map(|(_, entry)| &entry.key).collect();
+    objects.sort_by_key(|key| stream::object_key(planner, key.cluster, &key.reference));
+    objects.into_iter().filter_map(|key| planner.version(key.cluster, &key.reference)).collect()
 }
 
 fn sorted<'a>(manifests: impl Iterator<Item = (&'a str, Value)>) -> Vec<DocumentObject> {

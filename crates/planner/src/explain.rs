@@ -3,7 +3,9 @@
 
 mod listeners;
 mod placement;
+mod versions;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::dnsclass::{Backend, DNSClassSpec};
@@ -17,8 +19,10 @@ use crate::front::gateway::GatewayState;
 use crate::input::ClusterId;
 use crate::note::Note;
 use crate::output::{Claim, Outcome};
-use crate::planner::Planner;
+use crate::planner::{LostClaim, Planner};
 use crate::snapshot::{Entry, Id};
+use crate::zone_table::Standing;
+pub use versions::NotInForce;
 
 /// The story of a name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +38,9 @@ pub struct Story {
     pub losers: Vec<Actor>,
     /// The objects that would have it if something else were there: what to change.
     pub missing: Vec<Actor>,
+    /// The objects behind the name whose newest version is not in force: the version before is still served.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_in_force: Vec<NotInForce>,
 }
 
 /// The zone of a name.
@@ -77,22 +84,26 @@ impl Planner {
             makers: Vec::new(),
             losers: Vec::new(),
             missing: Vec::new(),
+            not_in_force: Vec::new(),
         };
+        let mut claimants = BTreeSet::new();
         for (id, entry) in self.snapshot.entries() {
             let Some(evaluated) = self.evaluated(id) else { continue };
             let claims: Vec<usize> = numbers_for(&evaluated.output.claims, name);
             let lost = |number: &usize| self.lost(id).iter().any(|one| usize::from(one.claim) == *number);
             let standing = |number: &usize| !lost(number) && !self.turned_away.contains(&id);
             if claims.is_empty() {
-                if self.wants(entry, &evaluated.output.outcome, name) {
+                if self.wants(entry, &evaluated.output.outcome, name) || self.waits_for(entry, name) {
                     story.missing.push(self.actor(id, entry, &claims));
                 }
             } else if claims.iter().any(standing) {
+                claimants.insert(id);
                 story.makers.push(self.actor(id, entry, &claims));
             } else {
-                story.losers.push(self.actor(id, entry, &claims));
+                story.losers.push(self.loser(id, entry, &claims));
             }
         }
+        story.not_in_force = self.not_in_force(&story, &claimants);
         for actors in [&mut story.makers, &mut story.losers, &mut story.missing] {
             actors.sort_by(|one, other| {
                 (&one.cluster, &one.kind, &one.object).cmp(&(&other.cluster, &other.kind, &other.object))
@@ -121,11 +132,29 @@ impl Planner {
             (Spec::Record(_), Outcome::Record(outcome)) => outcome.fqdn.as_ref() == Some(name),
             (Spec::DNSRecord(_), Outcome::DnsRecord(outcome)) => outcome.fqdn.as_ref() == Some(name),
             (Spec::Placement(_), Outcome::Placement(outcome)) => outcome.name.as_ref() == Some(name),
+            (Spec::ListenerGateway(_), Outcome::Listeners(outcome)) => {
+                outcome.managed.iter().any(|(host, _)| host == name)
+            }
+            (Spec::Zone(_), Outcome::Zone(outcome)) => {
+                let is_served = matches!(outcome.standing, Standing::At(_)) && outcome.conflict.is_none();
+                !is_served && outcome.standing.origin() == Some(name)
+            }
             (Spec::DNSEndpoint(spec), Outcome::Endpoint(outcome)) if !outcome.ours => {
                 spec.endpoints.iter().any(|endpoint| Name::parse(&endpoint.dns_name).as_ref() == Ok(name))
             }
             _ => false,
         }
+    }
+
+    /// Whether the newest version of an object is about the name and waits for a target.
+    fn waits_for(&self, entry: &Entry, name: &Name) -> bool {
+        let named = match entry.waiting.as_ref().map(|waiting| &waiting.version.spec) {
+            Some(Spec::ServiceRoute(spec)) => self.route_host(entry.key.cluster, spec),
+            Some(Spec::DNSRecord(spec)) => spec.name().ok(),
+            Some(Spec::Placement(spec)) => Name::parse(&spec.hostname).ok(),
+            _ => None,
+        };
+        named.as_ref() == Some(name)
     }
 
     fn route_host(&self, cluster: ClusterId, spec: &ServiceRouteSpec) -> Option<Name> {
@@ -148,12 +177,23 @@ impl Planner {
         }
     }
 
+    /// An object that lost the name: how it fares is to whom, whatever else is wrong with it.
+    fn loser(&self, id: Id, entry: &Entry, claims: &[usize]) -> Actor {
+        let actor = self.actor(id, entry, claims);
+        match self.conflict(id) {
+            Some(message) => Actor { reason: "NameConflict".to_owned(), message, ..actor },
+            None => actor,
+        }
+    }
+
     fn records(&self, id: Id, claims: &[usize]) -> Vec<String> {
         let Some(evaluated) = self.evaluated(id) else { return Vec::new() };
         let claim = |number: &usize| {
             let claim = evaluated.output.claims.get(*number)?;
             let lost = self.lost(id).iter().find(|one| usize::from(one.claim) == *number);
-            let lost = lost.map(|lost| format!(", but it belongs to {}", lost.holder)).unwrap_or_default();
+            let kind = |lost: &LostClaim| lost.holder.kind.map_or("zone file", Kind::kind);
+            let lost = lost.map(|lost| format!(", but it belongs to {} {}", kind(lost), lost.holder));
+            let lost = lost.unwrap_or_default();
             Some(format!("{}{lost}", claim_text(claim)))
         };
         claims.iter().filter_map(claim).collect()
@@ -276,7 +316,8 @@ fn backend_text(spec: &DNSClassSpec) -> String {
 /// Which claims are on the name.
 fn numbers_for(claims: &[Claim], name: &Name) -> Vec<usize> {
     let numbered = claims.iter().enumerate();
-    numbered.filter(|(_, claim)| claim.name == *name).map(|(number, _)| number).collect()
+    let is_on = |claim: &Claim| claim.name == *name && !claim.is_reservation();
+    numbered.filter(|(_, claim)| is_on(claim)).map(|(number, _)| number).collect()
 }
 
 fn claim_text(claim: &Claim) -> String {

@@ -34,21 +34,21 @@ impl ObjectKey {
     }
 }
 
-/// A list of objects, oldest first.
+/// A list of objects: those first that were in it first, of those that came together the oldest.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Index {
     /// The DNSPolicies of a namespace.
     Policies(ClusterId, Arc<str>),
     /// The Gateways that have a target postfix.
     Gateways(ClusterId, Box<str>),
-    /// The kuadrant family's DNSPolicies of a namespace.
-    GatewayPolicies(ClusterId, Arc<str>),
+    /// The kuadrant family's DNSPolicies for a Gateway of a namespace.
+    GatewayPolicies(ClusterId, Arc<str>, Box<str>),
     /// The Gateways of the Gateway API in a namespace.
     ListenerGateways(ClusterId, Arc<str>),
     /// The DNSClasses of all clusters.
     Classes,
-    /// The load balancers with an `istio` label, in one namespace or (`None`) in all.
-    LoadBalancers(ClusterId, Option<Arc<str>>, Box<str>),
+    /// The load balancers of a namespace with an `istio` label of this value.
+    LoadBalancers(ClusterId, Arc<str>, Box<str>),
     /// What ExternalDNS says of a record set.
     Delivered(ClusterId, Name, Rtype),
 }
@@ -60,17 +60,28 @@ impl Index {
         match &object.spec {
             Spec::DNSClass(_) => vec![Index::Classes],
             Spec::DNSPolicy(_) => vec![Index::Policies(cluster, namespace())],
-            Spec::KuadrantDNSPolicy(_) => vec![Index::GatewayPolicies(cluster, namespace())],
+            Spec::KuadrantDNSPolicy(spec) => {
+                vec![Index::GatewayPolicies(cluster, namespace(), (*spec.target_ref.name).into())]
+            }
             Spec::ListenerGateway(_) => vec![Index::ListenerGateways(cluster, namespace())],
             Spec::Gateway(spec) => vec![Index::Gateways(cluster, (*spec.target_postfix).into())],
             Spec::Service(service) if is_load_balancer(service) => {
-                let label = object.meta.labels.get("istio");
-                let both = label.map(|label| [Some(namespace()), None].map(|of| (of, label.as_str().into())));
-                let indexes = both.into_iter().flatten();
-                indexes.map(|(of, label)| Index::LoadBalancers(cluster, of, label)).collect()
+                let label = object.meta.labels.get("istio").into_iter();
+                label.map(|label| Index::LoadBalancers(cluster, namespace(), label.as_str().into())).collect()
             }
             Spec::ExternalDNSRecord(record) => delivered(cluster, record).into_iter().collect(),
             _ => Vec::new(),
+        }
+    }
+}
+
+impl Index {
+    /// Whether the first of the list displaces the others, so that one that comes later must not come first.
+    pub(crate) fn is_contested(&self) -> bool {
+        match self {
+            Index::Policies(..) | Index::Gateways(..) => true,
+            Index::GatewayPolicies(..) | Index::LoadBalancers(..) | Index::Classes => true,
+            Index::ListenerGateways(..) | Index::Delivered(..) => false,
         }
     }
 }
@@ -160,6 +171,11 @@ impl Ledger {
         number
     }
 
+    /// Every fact that was looked at.
+    pub(crate) fn into_facts(self) -> Vec<Fact> {
+        self.numbers.into_keys().collect()
+    }
+
     /// Writes down what a reader has now read, instead of what it had read before.
     pub(crate) fn record(&mut self, reader: Reader, mut now: Reads) {
         now.facts.sort_unstable();
@@ -209,5 +225,5 @@ impl Ledger {
 
 /// A Service that a load balancer stands behind: it says so, or has been given an address.
 pub(crate) fn is_load_balancer(service: &Service) -> bool {
-    service.load_balancer || !service.ingress.is_empty()
+    service.load_balancer || !service.ingress.is_empty() || service.rejected.is_any()
 }

@@ -16,7 +16,7 @@ use api::router::{ClusterIdentitySpec, DNSConfigurationSpec};
 use api::{Object, Spec};
 
 use crate::backing::Backing;
-use crate::output::{Outcome, Output};
+use crate::output::{Claim, Outcome, Output};
 use crate::snapshot::Id;
 use crate::terms::Terms;
 use crate::view::View;
@@ -24,10 +24,18 @@ use crate::view::View;
 /// Evaluates one object.
 pub(crate) fn evaluate(view: &View<'_>, id: Id, object: &Object) -> Output {
     let mut output = evaluate_by_kind(view, id, object);
+    // Validation refuses these with the field; here they are dropped whatever they came from.
+    output.claims.retain(|claim| !is_reserved(claim));
     if !output.claims.is_empty() {
         output.terms = Terms::of(view, object);
     }
     output
+}
+
+/// Whether a claim is to what ownership records are kept under, or looks like one.
+fn is_reserved(claim: &Claim) -> bool {
+    dns::reserved_name(&claim.name).is_some()
+        || claim.data.iter().any(|data| dns::reserved_data(data).is_some())
 }
 
 fn evaluate_by_kind(view: &View<'_>, id: Id, object: &Object) -> Output {
@@ -44,8 +52,17 @@ fn evaluate_by_kind(view: &View<'_>, id: Id, object: &Object) -> Output {
         Spec::Placement(spec) => placement::evaluate(view, object, spec),
         Spec::DNSClass(spec) => Output::new(Backing::of(spec).map_or(Outcome::Silent, Outcome::Class)),
         Spec::KuadrantDNSPolicy(spec) => kuadrant_policy::evaluate(view, object, spec),
+        Spec::Namespace(_) => namespace(object),
         Spec::ListenerGateway(gateway) => listener_gateway::evaluate(view, object, gateway),
         _ => Output::new(Outcome::Silent),
+    }
+}
+
+fn namespace(object: &Object) -> Output {
+    let (_, problems) = api::granted_domains(&object.meta);
+    match problems.is_empty() {
+        true => Output::new(Outcome::Silent),
+        false => Output::new(Outcome::Namespace(problems.into())),
     }
 }
 

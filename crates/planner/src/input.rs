@@ -11,6 +11,7 @@ use dns::{Name, PackedZone, ProbeId};
 use crate::children::ChildRef;
 use crate::delivery::{ClassHealth, Delivered, LookedUp};
 use crate::direction::Direction;
+use crate::holders::Holders;
 use crate::lowering::Abilities;
 use crate::memory::Memory;
 use crate::probe::TargetHealth;
@@ -41,6 +42,10 @@ pub enum Change {
     LastValid(ClusterId, Arc<Object>),
     /// The object is there but cannot be decoded. Its last valid version stays in force.
     Broken(ClusterId, ObjectRef, Vec<Problem>),
+    /// The Zone is there but cannot be decoded, and this is what can be told of it: its name, `domainName`, `zoneRef`
+    /// and `dnsClassRef`. Its last valid version stays in force; where there is none, the zone is unavailable rather
+    /// than missing.
+    BrokenZone(ClusterId, Arc<Object>, Vec<Problem>),
     /// The object is gone.
     Delete(ClusterId, ObjectRef),
     /// A zone file as it now stands; the path is relative to the source's folder.
@@ -53,6 +58,9 @@ pub enum Change {
     /// The serial that an origin had when this state was last saved or published, with the hash of
     /// the content that carried it.
     Serial(Name, SavedSerial),
+    /// Who held what when an earlier process ended, or in the plan to compare with. It counts in the batch that
+    /// it is told in, and is told before the objects and files that it is about. In a cluster it means nothing.
+    Holders(Box<Holders>),
     /// An actuator could not apply this child object, and why; or, with `None`, it can again. A child
     /// that is not planned, or is no longer, has no outcome.
     ChildOutcome(ChildRef, Option<String>),
@@ -66,8 +74,8 @@ pub enum Change {
     ClassHeld(Arc<str>, Option<(usize, Box<str>)>),
     /// How much of the steering the provider of a class can do by itself.
     ClassAbilities(Arc<str>, Abilities),
-    /// What an earlier process remembered of a DNSRecord, Placement or Gateway. It counts only where the planner
-    /// knows nothing of the object yet.
+    /// What an earlier process remembered of an object. It counts only where the planner knows nothing of the
+    /// object yet.
     Remembered(ClusterId, ObjectRef, Memory),
     /// Whether this operator holds the lease, as it does until it is told otherwise: one that does
     /// not follows the serials that the other publishes.

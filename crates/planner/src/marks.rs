@@ -13,7 +13,8 @@ pub const CONTROLLER_ANNOTATIONS: [&str; 2] =
 pub const CONTROLLER_LABEL: &str = "router.io/controller";
 /// The label that names a DNSEndpoint's region.
 pub const REGION_LABEL: &str = "router.io/region";
-/// The annotation that holds the last valid spec of an object whose newest version is invalid.
+/// The annotation that holds the spec in force of an object whose newest version is invalid, or has a reference
+/// without a target.
 pub const LAST_VALID_SPEC: &str = "fingerpost.dev/last-valid-spec";
 /// The label that links a Zone or Record to its zone, and the annotation where that is too long for one.
 pub const PARENT_ZONE: &str = "kubi.zone/parent-zone";

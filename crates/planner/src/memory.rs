@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::dnsclass::{AppliedIdentity, DNSRecordSpec, RecordState};
-use api::{Kind, PublishedRecord};
+use api::{Kind, Object, PublishedRecord};
 use dns::{Name, Rtype};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -84,7 +84,7 @@ pub(crate) struct Placed {
     pub(crate) spreads: Vec<Spread>,
 }
 
-/// What is remembered of one DNSRecord, Placement or Gateway.
+/// What is remembered of one object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
     /// Under what it stands.
@@ -96,10 +96,20 @@ pub struct Memory {
     /// What a Placement or Gateway answers with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) placed: Option<Box<Placed>>,
+    /// The version in force of an object whose newest version is not, as a manifest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<Box<Value>>,
+    /// Of a Zone of which no valid version is known: its origin, and whether no name there is answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) withheld: Option<(Name, bool)>,
 }
 
 fn kind_text(kind: Kind) -> String {
     format!("{} {}", kind.api_version(), kind.kind())
+}
+
+fn text<'a>(manifest: &'a Value, field: &str) -> &'a str {
+    manifest.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 impl Memory {
@@ -109,8 +119,37 @@ impl Memory {
         Memory { placed: Some(Box::new(placed)), ..Memory::default() }
     }
 
+    /// The version of an object that is in force.
+    pub(crate) fn of_version(object: &Object) -> Memory {
+        Memory { version: Some(Box::new(api::manifest(object))), ..Memory::default() }
+    }
+
+    /// The version of an object that was in force, where that is what is remembered of it.
+    pub(crate) fn version(&self) -> Option<Object> {
+        let manifest = self.version.as_deref()?;
+        let object = api::decode(self.kind(), manifest.clone()).ok()?;
+        api::validate(&object).is_empty().then_some(object)
+    }
+
+    /// Whether it says which version of an object is in force, or that none is.
+    pub fn is_version(&self) -> bool {
+        self.version.is_some() || self.withheld.is_some()
+    }
+
+    /// Whether a Zone of which no valid version is known keeps its names from being answered.
+    pub(crate) fn of_withheld(withheld: &(Name, bool)) -> Memory {
+        Memory { withheld: Some(withheld.clone()), ..Memory::default() }
+    }
+
     /// The kind of the object that it is about.
     pub fn kind(&self) -> Kind {
+        if self.withheld.is_some() {
+            return Kind::Zone;
+        }
+        if let Some(manifest) = &self.version {
+            let text = format!("{} {}", text(manifest, "apiVersion"), text(manifest, "kind"));
+            return Kind::ALL.iter().find(|one| kind_text(**one) == text).copied().unwrap_or(Kind::DNSRecord);
+        }
         let kind = self.placed.as_ref().map(|placed| &placed.kind);
         let named = kind.and_then(|kind| Kind::ALL.iter().find(|one| kind_text(**one) == *kind));
         named.copied().unwrap_or(Kind::DNSRecord)
@@ -128,6 +167,8 @@ impl Memory {
             owed: owed.map(|identity| Owed { identity, handed: true }).collect(),
             written: published.last_sync_time.map(|time| (written, time.as_second())),
             placed: None,
+            version: None,
+            withheld: None,
         }
     }
 

@@ -36,9 +36,31 @@ pub(crate) struct Claim {
     pub(crate) scope: Scope,
     /// Whether it adds up with others of its kind: Records that one Zone adopts do.
     pub(crate) shared: bool,
+    /// Whether a grant or a delegation lets it stand beside what another namespace holds.
+    pub(crate) entitled: bool,
 }
 
 impl Claim {
+    /// Keeps a name for its namespace while the object has no records for it.
+    pub(crate) fn reservation(zone: &Name, name: &Name) -> Claim {
+        Claim {
+            zone: zone.clone(),
+            name: name.clone(),
+            rtype: Rtype::ANY,
+            ttl: 0,
+            data: Arc::from([]),
+            steering: None,
+            scope: Scope::Everywhere,
+            shared: false,
+            entitled: false,
+        }
+    }
+
+    /// Whether it only keeps the name.
+    pub(crate) fn is_reservation(&self) -> bool {
+        self.data.is_empty()
+    }
+
     /// The record set that it asks for.
     pub(crate) fn set(&self) -> RecordSet {
         let Claim { name, rtype, ttl, data, steering, .. } = self.clone();
@@ -142,6 +164,8 @@ pub(crate) enum Outcome {
     Record(Box<RecordOutcome>),
     Endpoint(Box<EndpointOutcome>),
     Placement(Box<PlacementOutcome>),
+    /// A Namespace with entries in its list of domains that are none.
+    Namespace(Box<[String]>),
     /// The object was never valid.
     Refused,
     /// Read for others' sake, or of a family that is planned elsewhere.

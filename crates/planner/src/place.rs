@@ -19,6 +19,11 @@ impl Place {
             Place::Region(name) | Place::Class(name) => name,
         }
     }
+
+    /// Whether it is a class that is no view: what names no class is not delivered there.
+    pub(crate) fn is_apart(&self, views: &[Place]) -> bool {
+        matches!(self, Place::Class(_)) && !views.contains(self)
+    }
 }
 
 impl fmt::Display for Place {

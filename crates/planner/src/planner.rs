@@ -1,7 +1,7 @@
 //! The planner: keeps the plan up to date with the world, at the cost of the change.
 //!
 //! ```text
-//! changes ─► snapshot ─► zones ─► front-ends ─► hosts ─► claims ─► resolve ─► sub-zones ─► serials
+//! changes ─► snapshot ─► versions ─► zones ─► front-ends ─► hosts ─► claims ─► resolve ─► sub-zones ─► serials
 //!               │          │          │                                                      │
 //!               └──────────┴── ledger: who read what ──────────────────────────► Delta ◄─────┘
 //! ```
@@ -12,10 +12,13 @@ mod answering;
 mod delegating;
 mod evaluating;
 mod finishing;
+mod grouping;
+mod holding;
 mod implying;
 mod placing;
 mod resolving;
 pub(crate) mod settling;
+mod versioning;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,22 +28,27 @@ use dns::Name;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use self::grouping::Groups;
+use self::holding::Before;
 use self::implying::Domains;
 use crate::children::{ChildRef, Made};
 use crate::delivering::Delivering;
 use crate::delivery::Delivered;
 use crate::delta::Delta;
 use crate::facts::{Ledger, ObjectKey};
+use crate::holders::{Arrivals, Holding};
 use crate::hosts::{HostSet, LIMIT};
 use crate::input::{Change, ClusterId, ObjectRef, SavedSerial};
 use crate::memory::Identity;
+use crate::namespace_rule::may_depend;
 use crate::output::Output;
 use crate::place::Place;
 use crate::probing::Probing;
-use crate::rank::Rank;
+use crate::rank::{Rank, Reason};
 use crate::serial::merge;
 use crate::setting::{Numbering, Setting};
 use crate::snapshot::{Entry, FileEntry, Id, Snapshot, Touched};
+use crate::tenancy::Rules;
 use crate::views::Views;
 use crate::zone_state::ZoneState;
 use crate::zone_table::ZoneTable;
@@ -51,6 +59,9 @@ pub(crate) struct LostClaim {
     pub(crate) claim: u16,
     pub(crate) place: Option<Place>,
     pub(crate) holder: Rank,
+    pub(crate) reason: Reason,
+    /// The name that the holder has, where it is of another namespace and this claim depends on it.
+    pub(crate) depends_on: Option<Name>,
     pub(crate) zone: u32,
     pub(crate) name: Name,
 }
@@ -71,7 +82,7 @@ pub struct Planner {
     pub(crate) leads: bool,
     pub(crate) snapshot: Snapshot,
     pub(crate) table: ZoneTable,
-    ledger: Ledger,
+    pub(crate) ledger: Ledger,
     pub(crate) evaluated: Vec<Option<Box<Evaluated>>>,
     pub(crate) hosts: FxHashMap<ObjectKey, HostSet>,
     /// Routes that their gateway has no room for.
@@ -94,6 +105,11 @@ pub struct Planner {
     pub(crate) starving: BTreeSet<Id>,
     pub(crate) probing: Probing,
     domains: Domains,
+    /// Who had which name when an earlier process ended, or in the plan to compare with: for the run that it is
+    /// told in.
+    recalled: Option<FxHashMap<Name, Vec<Holding>>>,
+    /// Zones whose own name depends on another name.
+    dependent_zones: Vec<u32>,
     /// How many octets of hosts a gateway takes; a test makes it small.
     pub(crate) host_limit: usize,
 }
@@ -147,6 +163,14 @@ struct Work {
     domains: BTreeSet<Name>,
     all_domains: bool,
     deliveries: BTreeSet<(u32, Name)>,
+    /// What is decided for large groups of names, while names are resolved.
+    groups: Groups,
+    /// The names that were decided, where holders are remembered.
+    decided: Vec<Name>,
+    /// Zone objects that may be served now that names are held no longer.
+    released: BTreeSet<Id>,
+    /// What was remembered before this run.
+    before: Before,
     delta: Delta,
 }
 
@@ -165,6 +189,12 @@ impl Planner {
         Planner::set(clusters, Setting::Folders)
     }
 
+    /// The same planner under other rules than the default ones. Only one that knows nothing yet takes them.
+    pub fn under(mut self, rules: Rules) -> Planner {
+        self.snapshot.rules = rules;
+        self
+    }
+
     /// A planner that knows nothing yet, for one running cluster.
     pub fn in_cluster(name: String, setting: Setting) -> Planner {
         Planner::set(vec![name], setting)
@@ -173,13 +203,15 @@ impl Planner {
     fn set(clusters: Vec<String>, setting: Setting) -> Planner {
         let mut snapshot = Snapshot::default();
         snapshot.reads_statuses = setting != Setting::Folders;
+        let remembers = setting == Setting::Folders;
+        snapshot.arrivals = Arrivals::new(remembers);
         let views = Views::of(&snapshot, clusters.len(), &setting);
         Planner {
             clusters,
             setting,
             leads: true,
             snapshot,
-            table: ZoneTable::default(),
+            table: ZoneTable::new(remembers),
             ledger: Ledger::default(),
             evaluated: Vec::new(),
             hosts: FxHashMap::default(),
@@ -197,6 +229,8 @@ impl Planner {
             starving: BTreeSet::new(),
             probing: Probing::default(),
             domains: Domains::default(),
+            recalled: None,
+            dependent_zones: Vec::new(),
             host_limit: LIMIT,
         }
     }
@@ -205,10 +239,12 @@ impl Planner {
     ///
     /// Bad input never fails a plan: the last valid version stands in, and a note says why.
     pub fn apply(&mut self, changes: Vec<Change>) -> Delta {
-        let mut work = Work::default();
+        let mut work = Work { before: self.before(), ..Work::default() };
         for change in changes {
             self.take(change, &mut work);
         }
+        self.decide_versions(&mut work);
+        self.snapshot.withheld_before.clone_from(&self.snapshot.withheld);
         self.refresh_views(&mut work);
         self.refresh_classes(&mut work);
         loop {
@@ -216,11 +252,12 @@ impl Planner {
             let replaced = self.evaluate(&mut work);
             self.move_claims(replaced, &mut work);
             self.resolve_nodes(&mut work);
-            if !self.settle_records(&mut work) {
+            if !self.settle_records(&mut work) && !self.release_names(&mut work) {
                 break;
             }
         }
         self.renumber(&mut work);
+        self.remember_holders(&mut work);
         self.finish(work)
     }
 
@@ -229,14 +266,27 @@ impl Planner {
             Change::Put(cluster, object) => self.put(cluster, object, work),
             Change::LastValid(cluster, object) => {
                 let key = ObjectKey::of(cluster, &object);
+                // An object of a cluster carries its version in force itself, which others may have moved since.
+                if self.setting != Setting::Folders {
+                    self.snapshot.versions.forget_recalled(&key);
+                }
                 let known = self.snapshot.id(&key).and_then(|id| self.snapshot.object(id));
-                let is_needed = known.is_none() || self.snapshot.is_replaced_by(&key, &object);
+                let is_known = known.is_some() || self.snapshot.versions.is_recalled(&key);
+                let is_needed = !is_known || self.snapshot.is_replaced_by(&key, &object);
                 if is_needed && api::validate(&object).is_empty() {
                     self.put(cluster, object, work);
                 }
             }
             Change::Broken(cluster, reference, problems) => {
                 self.snapshot.refuse(ObjectKey::new(cluster, reference), problems, &mut work.touched);
+            }
+            Change::BrokenZone(cluster, sketch, problems) => {
+                self.snapshot.refuse_zone(
+                    ObjectKey::of(cluster, &sketch),
+                    sketch,
+                    problems,
+                    &mut work.touched,
+                );
             }
             Change::Delete(cluster, reference) => self.remove(&ObjectKey::new(cluster, reference), work),
             Change::PutFile(cluster, path, zone, notes) => {
@@ -260,6 +310,7 @@ impl Planner {
                 self.snapshot.serials.insert(origin, known);
                 work.renumber_all = true;
             }
+            Change::Holders(holders) => self.recall(*holders),
             Change::ChildOutcome(child, failure) => work.outcomes.push((child, failure)),
             Change::Delivered(told) => {
                 let key = (self.zone_number(&told.zone), told.name.clone(), told.rtype);
@@ -342,9 +393,14 @@ impl Planner {
     }
 
     fn remove(&mut self, key: &ObjectKey, work: &mut Work) {
-        work.gone.extend(self.snapshot.id(key));
+        if let Some(id) = self.snapshot.id(key) {
+            work.gone.push(id);
+            work.before.gone.insert(id, key.clone());
+        }
+        self.snapshot.versions.forget_recalled(key);
         self.snapshot.directions.remove(key);
         self.snapshot.placed.remove(key);
+        self.snapshot.withheld.remove(key);
         self.snapshot.remove(key, &mut work.touched);
     }
 
@@ -358,6 +414,9 @@ impl Planner {
             return *number;
         }
         let number = self.zones.len() as u32;
+        if may_depend(origin) {
+            self.dependent_zones.push(number);
+        }
         self.zones.push(ZoneState::new(origin.clone()));
         self.zone_numbers.insert(origin.clone(), number);
         number

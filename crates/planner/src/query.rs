@@ -49,6 +49,11 @@ impl Planner {
         self.clusters.get(usize::from(cluster.0)).map_or("", String::as_str)
     }
 
+    /// The cluster with a name.
+    pub fn cluster_named(&self, name: &str) -> Option<ClusterId> {
+        self.clusters.iter().position(|one| one == name).map(|number| ClusterId(number as u16))
+    }
+
     /// The version of an object that is in force.
     pub fn object(&self, cluster: ClusterId, reference: &ObjectRef) -> Option<&Arc<Object>> {
         self.snapshot.object(self.snapshot.id(&ObjectKey::new(cluster, reference.clone()))?)
@@ -66,7 +71,7 @@ impl Planner {
     }
 
     /// Whether our own servers answer there: who else numbers zones does it by itself.
-    fn is_in_a_view(&self, scope: &Scope) -> bool {
+    pub(crate) fn is_in_a_view(&self, scope: &Scope) -> bool {
         matches!(scope, Scope::At(place) if self.views.places.contains(place))
     }
 
@@ -169,6 +174,12 @@ impl Planner {
             notes.extend(self.unused_file(*cluster, path).map(|note| (*cluster, note)));
         }
         notes
+    }
+
+    /// A note for each zone file whose origin another zone holds.
+    pub fn unused_files(&self) -> Vec<(ClusterId, FileNote)> {
+        let files = self.snapshot.files.keys();
+        files.filter_map(|(cluster, path)| Some((*cluster, self.unused_file(*cluster, path)?))).collect()
     }
 
     /// A note for a file whose origin another zone holds.

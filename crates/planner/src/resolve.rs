@@ -1,7 +1,7 @@
 //! From the claims on one name to its record sets: who wins, who loses and to whom.
 //!
-//! The oldest claim is accepted first; a younger one is accepted where it does not disagree with
-//! those before it (ERRATA, "One name, two claimants").
+//! The claim of the holder is accepted first, then the oldest; another one is accepted where it does not disagree
+//! with those before it (ERRATA, "One name, two claimants").
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,9 +9,10 @@ use std::sync::Arc;
 use dns::{Rdata, Rtype, Steering};
 use smallvec::SmallVec;
 
+use crate::holders::{Holding, Past, Standing};
 use crate::output::Claim;
 use crate::place::{Place, Scope};
-use crate::rank::Rank;
+use crate::rank::{Rank, Reason};
 
 /// A record set of a name, and where it is seen.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,36 +43,53 @@ pub(crate) struct Loss {
     pub(crate) place: Option<Place>,
     /// Who has the name.
     pub(crate) holder: Rank,
+    /// Why that one has it.
+    pub(crate) reason: Reason,
 }
 
-/// Decides one name. `views` are the places there are; they matter only where claims of one place
-/// meet claims of all.
-pub(crate) fn resolve(contenders: &[Contender<'_>], views: &[Place]) -> (Sets, Vec<Loss>) {
+/// What was decided for one name.
+#[derive(Debug, Default)]
+pub(crate) struct Resolved {
+    pub(crate) sets: Sets,
+    pub(crate) losses: Vec<Loss>,
+    /// Which of the contenders won, and where; `None` is everywhere.
+    pub(crate) wins: SmallVec<[(usize, Option<Place>); 1]>,
+}
+
+/// Decides one name. `held` is who had it before. `views` are the places there are; they matter only where
+/// claims of one place meet claims of all.
+pub(crate) fn resolve(contenders: &[Contender<'_>], held: &[Holding], views: &[Place]) -> Resolved {
     if contenders.is_empty() {
-        return (Sets::new(), Vec::new());
+        return Resolved::default();
     }
     if let [only] = contenders {
-        return (SmallVec::from_elem(set(only.claim, only.claim.scope.clone()), 1), Vec::new());
+        let place = match &only.claim.scope {
+            Scope::At(place) => Some(place.clone()),
+            Scope::Everywhere => None,
+        };
+        return Resolved {
+            sets: SmallVec::from_elem(set(only.claim, only.claim.scope.clone()), 1),
+            losses: Vec::new(),
+            wins: SmallVec::from_elem((0, place), 1),
+        };
     }
-    let mut order: Vec<usize> = (0..contenders.len()).collect();
-    order.sort_by_key(|number| (contenders[*number].rank, *number));
-    let (mut sets, mut losses) = (Sets::new(), Vec::new());
+    let (mut resolved, past) = (Resolved::default(), Past::new(held, views));
     for place in places(contenders, views) {
         let here = |claim: &Claim| match &place {
-            Some(place) if is_apart(place, views) => claim.scope == Scope::At(place.clone()),
+            Some(place) if place.is_apart(views) => claim.scope == Scope::At(place.clone()),
             Some(place) => claim.scope.covers(place),
             None => matches!(claim.scope, Scope::Everywhere),
         };
-        let present: Vec<_> =
-            order.iter().copied().filter(|number| here(contenders[*number].claim)).collect();
-        decide(contenders, &present, place, &mut sets, &mut losses);
+        let stands = |number: usize| {
+            let Contender { rank, claim } = contenders[number];
+            (number, past.standing(rank, claim.rtype, place.as_ref()))
+        };
+        let present = (0..contenders.len()).filter(|number| here(contenders[*number].claim));
+        let mut present: Vec<(usize, Standing)> = present.map(stands).collect();
+        present.sort_by_key(|(number, standing)| (standing.tier(), contenders[*number].rank, *number));
+        decide(contenders, &present, place, &mut resolved);
     }
-    (sets, losses)
-}
-
-/// Whether a place is a class that is no view: what names no class is not delivered there.
-fn is_apart(place: &Place, views: &[Place]) -> bool {
-    matches!(place, Place::Class(_)) && !views.contains(place)
+    resolved
 }
 
 /// The places to decide one by one; `None` stands for everywhere, where claims for everywhere meet no
@@ -84,7 +102,7 @@ fn places(contenders: &[Contender<'_>], views: &[Place]) -> Vec<Option<Place>> {
         Scope::Everywhere => None,
     }));
     let (meeting, has_everywhere) = (
-        places.iter().any(|place| !is_apart(place, views)),
+        places.iter().any(|place| !place.is_apart(views)),
         scopes().any(|scope| *scope == Scope::Everywhere),
     );
     if has_everywhere && !meeting {
@@ -96,29 +114,74 @@ fn places(contenders: &[Contender<'_>], views: &[Place]) -> Vec<Option<Place>> {
     places.into_iter().map(Some).collect()
 }
 
+/// Decides one place, for those that are present there, the strongest first.
 fn decide(
     contenders: &[Contender<'_>],
-    present: &[usize],
+    present: &[(usize, Standing)],
     place: Option<Place>,
-    sets: &mut Sets,
-    losses: &mut Vec<Loss>,
+    resolved: &mut Resolved,
 ) {
     let scope = place.clone().map_or(Scope::Everywhere, Scope::At);
-    let mut accepted: Vec<usize> = Vec::with_capacity(present.len());
-    let first = sets.len();
-    for number in present {
-        let claim = contenders[*number].claim;
-        let against = accepted.iter().find(|other| {
-            disagree(claim, contenders[**other].claim) && !repeats(&contenders[*number], &contenders[**other])
+    // Of the accepted claims those that a later one may disagree with.
+    let mut deciding: Vec<(usize, Standing)> = Vec::new();
+    let mut accepted: Vec<&Claim> = Vec::with_capacity(present.len());
+    for (number, standing) in present {
+        let one = &contenders[*number];
+        let against = deciding.iter().find(|(other, _)| {
+            disagree(one.claim, contenders[*other].claim) && !repeats(one, &contenders[*other])
         });
-        if let Some(holder) = against {
-            let holder = contenders[*holder].rank.clone();
-            losses.push(Loss { contender: *number, place: place.clone(), holder });
+        if let Some((holder, of_holder)) = against {
+            let holder = contenders[*holder].rank;
+            let held = of_holder.tier() < standing.tier() && *standing != Standing::Yields;
+            let reason = Reason::of(holder, one.rank, held);
+            let holder = holder.clone();
+            resolved.losses.push(Loss { contender: *number, place: place.clone(), holder, reason });
             continue;
         }
-        accepted.push(*number);
-        add(sets, first, set(claim, scope.clone()));
+        let alike = deciding.iter().filter(|(other, _)| decides_alike(one.claim, contenders[*other].claim));
+        // A second one, for a claim that repeats the first.
+        if alike.count() < 2 {
+            deciding.push((*number, *standing));
+        }
+        accepted.push(one.claim);
+        resolved.wins.push((*number, place.clone()));
     }
+    resolved.sets.extend(merged(&accepted, &scope));
+}
+
+/// Whether every claim that disagrees with one of the two disagrees with the other. So of many records of one
+/// type at one name a single one is compared with the next.
+fn decides_alike(one: &Claim, other: &Claim) -> bool {
+    one.rtype == other.rtype && one.shared && other.shared && !is_single(one.rtype)
+}
+
+/// The sets of the accepted claims; claims of one type become one set, with the lowest TTL.
+fn merged(accepted: &[&Claim], scope: &Scope) -> Sets {
+    let mut types: Vec<Rtype> = accepted.iter().map(|claim| claim.rtype).collect();
+    types.dedup();
+    let mut seen = BTreeSet::new();
+    types.retain(|rtype| seen.insert(*rtype));
+    let of = |rtype: &Rtype| {
+        let mut claims = accepted.iter().filter(|claim| claim.rtype == *rtype);
+        let mut whole = set(claims.next()?, scope.clone());
+        let others: Vec<&&Claim> = claims.collect();
+        if !others.is_empty() {
+            whole.ttl = others.iter().map(|claim| claim.ttl).fold(whole.ttl, u32::min);
+            let others = others.iter().flat_map(|claim| &*claim.data);
+            whole.data = sorted(whole.data.iter().chain(others));
+            // Positions in one set's data mean nothing in another's.
+            whole.steering = None;
+        }
+        Some(whole)
+    };
+    types.iter().filter_map(of).collect()
+}
+
+fn sorted<'a>(data: impl Iterator<Item = &'a Rdata>) -> Arc<[Rdata]> {
+    let mut data: Vec<Rdata> = data.cloned().collect();
+    data.sort_unstable();
+    data.dedup();
+    data.into()
 }
 
 /// Whether two claims on one name cannot both stand.
@@ -126,8 +189,12 @@ fn disagree(one: &Claim, other: &Claim) -> bool {
     if one.rtype != other.rtype {
         return one.rtype == Rtype::CNAME || other.rtype == Rtype::CNAME;
     }
-    let single = matches!(one.rtype, Rtype::CNAME | Rtype::DNAME | Rtype::SOA);
-    !(one.shared && other.shared) || (single && one.data != other.data)
+    !(one.shared && other.shared) || (is_single(one.rtype) && one.data != other.data)
+}
+
+/// Whether a name may have one record of the type at most.
+fn is_single(rtype: Rtype) -> bool {
+    matches!(rtype, Rtype::CNAME | Rtype::DNAME | Rtype::SOA)
 }
 
 /// Whether one object says the same twice, as it does for two controllers of one region.
@@ -147,10 +214,7 @@ pub(crate) fn add(sets: &mut Sets, first: usize, set: Set) {
         None => sets.push(set),
         Some(present) => {
             present.ttl = present.ttl.min(set.ttl);
-            let mut data: Vec<Rdata> = present.data.iter().chain(&*set.data).cloned().collect();
-            data.sort_unstable();
-            data.dedup();
-            present.data = data.into();
+            present.data = sorted(present.data.iter().chain(&*set.data));
             // Positions in one set's data mean nothing in another's.
             present.steering = None;
         }

@@ -1,7 +1,10 @@
 //! Everything that a planning run may see, as facts with keys.
 //!
-//! An object that turns invalid keeps its last valid version in force; the snapshot is where
-//! that rule lives, so every reader sees the same version.
+//! An object that turns invalid, or whose references lose their targets by an edit, keeps the version
+//! before in force; the snapshot is where that rule lives ([`versions`]), so every reader sees the same
+//! version.
+
+mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,11 +15,14 @@ use rustc_hash::FxHashMap;
 
 use crate::direction::Direction;
 use crate::facts::{Fact, Index, ObjectKey};
+use crate::holders::{Arrivals, Owner};
 use crate::identity::{Controller, Identity, Target};
 use crate::input::{ClusterId, FileNote, ObjectRef, SavedSerial};
 use crate::marks::{FINALIZER, ORPHAN};
 use crate::memory::Placed;
-use crate::rank::Rank;
+use crate::rank::{Rank, Reason};
+use crate::tenancy::{Grants, Rules, Tenancy};
+pub(crate) use versions::{Versions, Waiting};
 
 /// An object's number; numbers of deleted objects are used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,41 +32,59 @@ pub(crate) struct Id(pub u32);
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) key: ObjectKey,
-    /// The version in force: the newest valid one.
+    /// The version in force: the newest one that is valid and whose references have targets.
     pub(crate) object: Option<Arc<Object>>,
     /// Why the newest version is not the one in force.
     pub(crate) trouble: Option<Box<Trouble>>,
+    /// The newest version, where it is valid and waits for the targets of its references.
+    pub(crate) waiting: Option<Box<Waiting>>,
 }
 
 /// A version of an object that cannot be used.
 #[derive(Debug)]
 pub(crate) struct Trouble {
     pub(crate) problems: Vec<Problem>,
-    generation: Option<i64>,
-    /// It has our finalizer, and nobody let it go.
-    is_held: bool,
-    /// What its status says of the past.
-    published: Option<Box<Published>>,
+    /// The version, where it decodes.
+    newest: Option<Arc<Object>>,
+    /// What can be told of a Zone that does not decode.
+    sketch: Option<Arc<Object>>,
 }
 
 impl Entry {
     /// Whether the newest version, which is of no use, is to keep our finalizer.
     pub(crate) fn is_held(&self) -> bool {
-        self.trouble.as_ref().is_some_and(|trouble| trouble.is_held)
+        self.trouble
+            .as_ref()
+            .and_then(|trouble| trouble.newest.as_ref())
+            .is_some_and(|newest| is_held(newest))
     }
 
     /// What the status says of the past: of the version in force, else of the newest.
     pub(crate) fn published(&self) -> Option<&Published> {
-        match &self.object {
-            Some(object) => object.published.as_deref(),
-            None => self.trouble.as_ref()?.published.as_deref(),
-        }
+        let newest = || self.trouble.as_ref()?.newest.as_ref();
+        self.object.as_ref().or_else(newest)?.published.as_deref()
     }
 
     /// The generation of the newest version, usable or not, as far as it is known.
     pub(crate) fn generation(&self) -> Option<i64> {
-        let newest = self.trouble.as_ref().and_then(|trouble| trouble.generation);
+        let newest = self.newest().and_then(|newest| newest.meta.generation);
         newest.or_else(|| self.object.as_ref()?.meta.generation)
+    }
+
+    /// A Zone of which no valid version is known, as far as it can be told.
+    pub(crate) fn broken_zone(&self) -> Option<&Arc<Object>> {
+        let trouble = self.trouble.as_ref().filter(|_| self.object.is_none())?;
+        let told = trouble.newest.as_ref().or(trouble.sketch.as_ref())?;
+        matches!(told.spec, Spec::Zone(_)).then_some(told)
+    }
+
+    /// The newest version, where it is known and is not the one in force.
+    pub(crate) fn newest(&self) -> Option<&Arc<Object>> {
+        match (&self.waiting, &self.trouble) {
+            (Some(waiting), _) => Some(&waiting.version),
+            (None, Some(trouble)) => trouble.newest.as_ref(),
+            (None, None) => None,
+        }
     }
 }
 
@@ -80,7 +104,10 @@ pub(crate) struct Snapshot {
     ids: FxHashMap<ObjectKey, Id>,
     entries: Vec<Option<Entry>>,
     free: Vec<Id>,
-    indexes: FxHashMap<Index, BTreeSet<(Rank, Id)>>,
+    /// The members of each list: those that came earlier first, of those that came together the oldest.
+    indexes: FxHashMap<Index, BTreeSet<(u32, Rank, Id)>>,
+    /// Since when there are which members, where the first of a list displaces the others.
+    pub(crate) arrivals: Arrivals<Index>,
     identities: BTreeMap<ClusterId, Arc<Identity>>,
     controllers: BTreeMap<ClusterId, Arc<[Controller]>>,
     /// Gateways' target names, by postfix.
@@ -95,8 +122,18 @@ pub(crate) struct Snapshot {
     /// Whether statuses are read: not in files.
     pub(crate) reads_statuses: bool,
     pub(crate) today: u32,
+    /// The domains that are granted to namespaces.
+    pub(crate) grants: Grants,
+    /// What the platform team set on the command line.
+    pub(crate) rules: Rules,
     /// Objects that are there and of which no valid version is known.
     pub(crate) unknown: BTreeSet<ObjectKey>,
+    /// Versions that are not in force, or not yet.
+    pub(crate) versions: Versions,
+    /// The Zones of which no valid version is known: their origins, and whether no name there is answered.
+    pub(crate) withheld: BTreeMap<ObjectKey, (Name, bool)>,
+    /// The same as it was before this run.
+    pub(crate) withheld_before: BTreeMap<ObjectKey, (Name, bool)>,
 }
 
 /// What changing the snapshot touched.
@@ -105,6 +142,12 @@ pub(crate) struct Touched {
     pub(crate) ids: Vec<Id>,
     pub(crate) removed: Vec<Id>,
     pub(crate) facts: Vec<Fact>,
+    /// Objects that came, went, or have a valid version now and had none, or the other way round.
+    pub(crate) presence: Vec<ObjectKey>,
+    /// Domains that are granted to other namespaces than before.
+    pub(crate) grants: Vec<Name>,
+    /// An object whose newest version is not in force was touched, or one that was such an object.
+    pub(crate) versions: bool,
 }
 
 /// Whether others read the same from two versions of an object. What a Zone publishes they do not
@@ -120,6 +163,16 @@ fn says_the_same(one: Option<&Object>, other: Option<&Object>) -> bool {
 impl Snapshot {
     pub(crate) fn id(&self, key: &ObjectKey) -> Option<Id> {
         self.ids.get(key).copied()
+    }
+
+    /// Lets go of what Zones withheld while they had no valid version, where they have one now.
+    pub(crate) fn forget_mended(&mut self) {
+        let Snapshot { withheld, ids, entries, .. } = self;
+        let is_broken = |key: &ObjectKey| {
+            let entry = ids.get(key).and_then(|id| entries.get(id.0 as usize)?.as_ref());
+            entry.is_none_or(|entry| entry.object.is_none())
+        };
+        withheld.retain(|key, _| is_broken(key));
     }
 
     pub(crate) fn entry(&self, id: Id) -> Option<&Entry> {
@@ -139,6 +192,11 @@ impl Snapshot {
         self.identities.get(&cluster)
     }
 
+    /// What decides which namespaces may claim a name.
+    pub(crate) fn tenancy(&self) -> Tenancy<'_> {
+        Tenancy { grants: &self.grants, rules: &self.rules }
+    }
+
     pub(crate) fn controllers(&self, cluster: ClusterId) -> Option<&Arc<[Controller]>> {
         self.controllers.get(&cluster)
     }
@@ -149,7 +207,22 @@ impl Snapshot {
     }
 
     pub(crate) fn indexed(&self, index: &Index) -> impl DoubleEndedIterator<Item = (&Rank, Id)> {
-        self.indexes.get(index).into_iter().flatten().map(|(rank, id)| (rank, *id))
+        self.indexes.get(index).into_iter().flatten().map(|(_, rank, id)| (rank, *id))
+    }
+
+    /// Why one member of a list comes before another.
+    pub(crate) fn reason(&self, index: &Index, winner: &Rank, loser: &Rank) -> Reason {
+        let since = |rank| self.arrivals.of(index, rank);
+        Reason::of(winner, loser, since(winner) < since(loser))
+    }
+
+    /// At the end of a run: remembers who is in the lists that were touched.
+    pub(crate) fn remember_arrivals(&mut self) -> FxHashMap<Index, Vec<(Owner, u32)>> {
+        let members = |index: &Index| {
+            let members = self.indexes.get(index).into_iter().flatten();
+            members.map(|(since, rank, _)| (Owner::of_rank(rank), *since)).collect()
+        };
+        self.arrivals.commit(members)
     }
 
     /// Whether an object of this name is there that another has come to replace: the API server gave
@@ -168,56 +241,11 @@ impl Snapshot {
         })
     }
 
-    /// Takes a new version of an object; an invalid one leaves the version in force as it is.
-    pub(crate) fn put(&mut self, key: ObjectKey, object: Arc<Object>, touched: &mut Touched) {
-        let (problems, generation) = (api::validate(&object), object.meta.generation);
-        let trouble =
-            Trouble { problems, generation, is_held: is_held(&object), published: object.published.clone() };
-        let version = match trouble.problems.is_empty() {
-            true => Some(object),
-            false => self.deleted_version(&key, &object),
-        };
-        self.set(key, version, trouble, touched);
-    }
-
-    /// The version in force of an object whose newest version is of no use but for being deleted.
-    fn deleted_version(&self, key: &ObjectKey, newest: &Object) -> Option<Arc<Object>> {
-        let known = self.object(self.id(key)?).filter(|_| newest.meta.deleting)?;
-        let (meta, published) = (newest.meta.clone(), newest.published.clone());
-        Some(Arc::new(Object { meta, spec: known.spec.clone(), published }))
-    }
-
-    /// Notes that the newest version of an object cannot be used.
-    pub(crate) fn refuse(&mut self, key: ObjectKey, problems: Vec<Problem>, touched: &mut Touched) {
-        self.set(key, None, Trouble { problems, generation: None, is_held: false, published: None }, touched);
-    }
-
-    fn set(&mut self, key: ObjectKey, version: Option<Arc<Object>>, trouble: Trouble, touched: &mut Touched) {
-        let id = self.id_or_new(&key);
-        let Some(entry) = self.entries.get_mut(id.0 as usize).and_then(Option::as_mut) else { return };
-        entry.trouble = (!trouble.problems.is_empty()).then(|| Box::new(trouble));
-        let before = entry.object.clone();
-        let after = version.or_else(|| before.clone());
-        entry.object.clone_from(&after);
-        let is_other = match after {
-            Some(_) => self.unknown.remove(&key),
-            None => self.unknown.insert(key.clone()),
-        };
-        if is_other {
-            touched.facts.push(unknown(&key));
-        }
-        touched.ids.push(id);
-        if !says_the_same(before.as_deref(), after.as_deref()) {
-            touched.facts.push(Fact::Object(key.clone()));
-            self.reindex(id, &key, before.as_deref(), after.as_deref(), touched);
-        }
-    }
-
     fn id_or_new(&mut self, key: &ObjectKey) -> Id {
         if let Some(id) = self.ids.get(key) {
             return *id;
         }
-        let entry = Entry { key: key.clone(), object: None, trouble: None };
+        let entry = Entry { key: key.clone(), object: None, trouble: None, waiting: None };
         let id = match self.free.pop() {
             Some(id) => id,
             None => {
@@ -237,8 +265,12 @@ impl Snapshot {
             touched.facts.push(unknown(key));
         }
         let entry = self.entries.get_mut(id.0 as usize).and_then(Option::take);
+        let was_held_back =
+            self.versions.forget(id, entry.as_ref().and_then(|entry| entry.waiting.as_deref()));
+        touched.versions |= was_held_back;
         touched.removed.push(id);
         touched.facts.push(Fact::Object(key.clone()));
+        touched.presence.push(key.clone());
         let before = entry.and_then(|entry| entry.object);
         self.reindex(id, key, before.as_deref(), None, touched);
     }
@@ -267,6 +299,7 @@ impl Snapshot {
         }
         match key.reference.kind {
             Kind::Gateway => self.compile_target(cluster, after),
+            Kind::Namespace => touched.grants.extend(self.grants.set(key, after)),
             Kind::ClusterIdentity => {
                 self.compile_identity(cluster, after);
                 self.compile_targets(cluster);
@@ -280,7 +313,12 @@ impl Snapshot {
         }
     }
 
-    fn index(&mut self, index: Index, member: (Rank, Id), insert: bool, touched: &mut Touched) {
+    fn index(&mut self, index: Index, (rank, id): (Rank, Id), insert: bool, touched: &mut Touched) {
+        let since = if index.is_contested() { self.arrivals.of(&index, &rank) } else { 0 };
+        if index.is_contested() {
+            self.arrivals.touch(&index);
+        }
+        let member = (since, rank, id);
         let members = self.indexes.entry(index.clone()).or_default();
         let first = members.first().cloned();
         if insert {

@@ -9,7 +9,9 @@ use api::Kind;
 use dns::{Name, Rtype};
 use serde_json::{Map, Value, json};
 
+use crate::actuating::is_own_condition;
 use crate::children::label_value;
+use crate::document::least;
 use crate::facts::ObjectKey;
 use crate::front::dns_policy::PolicyState;
 use crate::front::kuadrant_policy::Attachment;
@@ -22,7 +24,7 @@ use crate::output::Outcome;
 use crate::planner::Planner;
 use crate::snapshot::{Entry, Id};
 use crate::zone_state::ZoneState;
-use crate::zone_table::{Source, Standing};
+use crate::zone_table::Source;
 
 /// How many entries a Zone's status lists; an object in etcd has a size limit.
 const MAX_ENTRIES: usize = 1_000;
@@ -30,6 +32,13 @@ const MAX_ENTRIES: usize = 1_000;
 impl Planner {
     /// All objects that have a status, sorted.
     pub fn objects(&self) -> Vec<(ClusterId, ObjectRef)> {
+        let mut objects: Vec<_> = self.objects_with_status().collect();
+        objects.sort();
+        objects.into_iter().map(|(cluster, reference)| (cluster, reference.clone())).collect()
+    }
+
+    /// The objects that have a status, in no order.
+    pub(crate) fn objects_with_status(&self) -> impl Iterator<Item = (ClusterId, &ObjectRef)> {
         let has_status = |(id, entry): &(Id, &Entry)| {
             let kind = entry.key.reference.kind;
             match self.evaluated(*id).map(|one| &one.output.outcome) {
@@ -38,10 +47,34 @@ impl Planner {
                 Some(_) => kind.has_our_status(),
             }
         };
-        let mut objects: Vec<_> =
-            self.snapshot.entries().filter(has_status).map(|(_, entry)| entry.key.clone()).collect();
+        let all = self.snapshot.entries().filter(has_status);
+        all.map(|(_, entry)| (entry.key.cluster, &entry.key.reference))
+    }
+
+    /// The objects after one that have a status, in the order of [`Planner::objects`], at most so many.
+    pub fn objects_after(
+        &self,
+        after: Option<&(ClusterId, ObjectRef)>,
+        most: usize,
+    ) -> Vec<(ClusterId, ObjectRef)> {
+        let after = after.map(|(cluster, reference)| (*cluster, reference));
+        let later = self.objects_with_status().filter(|one| after.is_none_or(|after| *one > after));
+        let page = least(later.map(|one| (one, ())), most);
+        page.into_iter().map(|((cluster, reference), ())| (cluster, reference.clone())).collect()
+    }
+
+    /// All objects of which something may be said, sorted: those that have a status, and foreign ones that claim
+    /// names or grant them.
+    pub fn noted_objects(&self) -> Vec<(ClusterId, ObjectRef)> {
+        let is_noted = |(id, _): &(Id, &Entry)| {
+            let outcome = self.evaluated(*id).map(|one| &one.output.outcome);
+            matches!(outcome, Some(Outcome::Endpoint(_) | Outcome::Namespace(_)))
+        };
+        let foreign = self.snapshot.entries().filter(is_noted).map(|(_, entry)| &entry.key);
+        let mut objects = self.objects();
+        objects.extend(foreign.map(|key| (key.cluster, key.reference.clone())));
         objects.sort();
-        objects.into_iter().map(|key| (key.cluster, key.reference)).collect()
+        objects
     }
 
     /// The status of an object.
@@ -98,11 +131,11 @@ impl Planner {
         )
     }
 
-    /// The spec in force of an object whose newest version is invalid.
+    /// The spec in force of an object whose newest version is not in force.
     fn last_valid(&self, cluster: ClusterId, reference: &ObjectRef) -> Option<String> {
         let entry = self.snapshot.entry(self.snapshot.id(&ObjectKey::new(cluster, reference.clone()))?)?;
-        entry.trouble.as_ref()?;
-        last_valid_spec(entry.object.as_ref()?)
+        let is_held_back = entry.trouble.is_some() || entry.waiting.is_some();
+        last_valid_spec(entry.object.as_ref().filter(|_| is_held_back)?)
     }
 
     /// The zone that a Zone or Record belongs to.
@@ -154,7 +187,7 @@ impl Planner {
                 }
             }
             Outcome::Zone(outcome) => {
-                if let Standing::At(origin) = &outcome.standing {
+                if let Some(origin) = outcome.standing.origin() {
                     put("fqdn", json!(origin.to_string()));
                     let held = outcome.conflict.is_none();
                     for (key, value) in self.zone_content(origin, id).into_iter().filter(|_| held).flatten() {
@@ -191,7 +224,7 @@ impl Planner {
         if !phased.contains(&kind) {
             return None;
         }
-        if entry.trouble.is_some() {
+        if entry.trouble.is_some() || entry.waiting.is_some() {
             return Some("Failed");
         }
         let ready = notes.iter().find(|note| note.condition == "Ready")?;
@@ -214,14 +247,15 @@ fn foreign_status(entry: &Entry, outcome: &Outcome, notes: &[Note]) -> Option<Va
     if matches!(outcome, Outcome::Refused) {
         return None;
     }
-    let conditions: Vec<Value> = notes.iter().map(|note| condition(note, entry.generation())).collect();
+    let ours = notes.iter().filter(|note| is_own_condition(note.condition));
+    let conditions: Vec<Value> = ours.map(|note| condition(note, entry.generation())).collect();
     Some(if conditions.is_empty() { json!({}) } else { json!({ "conditions": conditions }) })
 }
 
 fn policy_phase(state: &PolicyState) -> &'static str {
     match state {
         PolicyState::Active => "Active",
-        PolicyState::Conflicted(_) | PolicyState::OtherRegion { .. } | PolicyState::OtherCluster { .. } => {
+        PolicyState::Conflicted(..) | PolicyState::OtherRegion { .. } | PolicyState::OtherCluster { .. } => {
             "Inactive"
         }
         PolicyState::NoIdentity | PolicyState::NoConfiguration | PolicyState::NoMatch(_) => "Pending",

@@ -6,17 +6,19 @@ use std::sync::Arc;
 use api::dnsclass::DNSClassSpec;
 use api::kuadrant::Answers;
 use api::{Kind, Object, Published, Spec};
-use dns::{Name, NameError};
+use dns::{Name, NameError, Rtype};
 
 use crate::backing::Backing;
 use crate::facts::{Fact, Index, Ledger, ObjectKey, Reads};
+use crate::held_names;
 use crate::identity::{Controller, Identity, Target};
 use crate::input::{ClusterId, ObjectRef};
 use crate::memory::Placed;
 use crate::output::SeedDelivery;
 use crate::place::{Place, Scope};
-use crate::rank::Rank;
+use crate::rank::{Rank, Reason};
 use crate::snapshot::{Id, Snapshot};
+use crate::tenancy::{Claimant, NotGranted, Refusal, Rules, Tenancy};
 use crate::zone_table::{Candidate, Source, Standing, Zone, ZoneTable};
 
 /// The TTL of what has none from record, policy, zone or class.
@@ -81,7 +83,12 @@ impl<'a> View<'a> {
         self.snapshot.controllers(self.cluster).map(Arc::as_ref)
     }
 
-    /// The oldest object of a list.
+    /// Why one object of a list that was read comes before another.
+    pub(crate) fn reason(&self, index: &Index, winner: &Rank, loser: &Rank) -> Reason {
+        self.snapshot.reason(index, winner, loser)
+    }
+
+    /// The first object of a list.
     pub(crate) fn first(&self, index: Index) -> Option<(&'a Rank, &'a Object)> {
         let first = self.snapshot.indexed(&index).next();
         self.note(Fact::First(index));
@@ -92,7 +99,7 @@ impl<'a> View<'a> {
         Some((rank, self.snapshot.object(id)?))
     }
 
-    /// All objects of a list, oldest first.
+    /// All objects of a list, in its order.
     pub(crate) fn list(&self, index: Index) -> Vec<(&'a Rank, &'a Object)> {
         let members = self.snapshot.indexed(&index);
         let members = members.filter_map(|(rank, id)| Some((rank, &**self.snapshot.object(id)?))).collect();
@@ -107,6 +114,42 @@ impl<'a> View<'a> {
         name.suffix_keys().filter_map(|key| zones.holder_by_key(key)).map(|holder| &holder.zone)
     }
 
+    /// What the platform team set.
+    pub(crate) fn rules(&self) -> &'a Rules {
+        &self.snapshot.rules
+    }
+
+    /// What decides which namespaces may claim a name at or above this one.
+    pub(crate) fn tenancy(&self, name: &Name) -> Tenancy<'a> {
+        self.reads.borrow_mut().1.names.push(name.clone());
+        self.snapshot.tenancy()
+    }
+
+    /// An object of this cluster as somebody who claims names.
+    pub(crate) fn claimant<'o>(&self, object: &'o Object) -> Claimant<'o> {
+        Claimant { cluster: self.cluster, namespace: &object.meta.namespace }
+    }
+
+    /// Whether an object may claim a record set in a zone; tells whether it may do so beside another namespace.
+    pub(crate) fn permit(
+        &self,
+        object: &Object,
+        zone: Option<&Zone>,
+        name: &Name,
+        rtype: Rtype,
+    ) -> Result<bool, Refusal> {
+        self.tenancy(name).permit_record(self.claimant(object), zone, name, rtype)
+    }
+
+    /// Why domain grants refuse a record set whose name is in no zone of its scope, if they do.
+    pub(crate) fn missing_grant(&self, object: &Object, name: &Name, rtype: Rtype) -> Option<NotGranted> {
+        let zone = self.zones_around(name).next().map(|zone| &**zone);
+        match self.permit(object, zone, name, rtype) {
+            Err(Refusal::NotGranted(reason)) => Some(reason),
+            _ => None,
+        }
+    }
+
     /// The zone in which a claim of this scope is answered.
     pub(crate) fn zone_for(&self, name: &Name, scope: &Scope) -> Option<&'a Arc<Zone>> {
         // What a DNSRecord implies for its class is no place for what names no class.
@@ -114,6 +157,25 @@ impl<'a> View<'a> {
             !matches!(zone.source, Source::Domain(_)) || *scope != Scope::Everywhere || zone.scope == *scope
         };
         self.zones_around(name).find(|zone| zone.scope.meets(scope) && is_open(zone))
+    }
+
+    /// The candidates that hold the zones around a name, the longest first.
+    pub(crate) fn holders_around(&self, name: &Name) -> impl Iterator<Item = &'a Candidate> {
+        self.reads.borrow_mut().1.names.push(name.clone());
+        let zones = self.zones;
+        name.suffix_keys().filter_map(|key| zones.holder_by_key(key))
+    }
+
+    /// Whether a Zone of this rank was there before another one around it.
+    pub(crate) fn is_served_longer(&self, zone: &Rank, origin: &Name, around: &Zone) -> bool {
+        self.zones.is_older(zone, origin, &around.rank)
+    }
+
+    /// Whether a Zone of this rank would take names away from objects of other namespaces that already hold them.
+    pub(crate) fn takes_names_away(&self, id: Id, zone: &Rank, origin: &Name) -> bool {
+        let is_known = |(rank, known): &(Rank, Name)| rank == zone && known == origin;
+        !self.zones.cleared.get(&id).is_some_and(is_known)
+            && held_names::held_below(self.snapshot, self.zones, zone, origin).is_some()
     }
 
     /// Where a Zone object stands, and the candidate that holds that origin.
@@ -130,6 +192,13 @@ impl<'a> View<'a> {
             _ => None,
         };
         Some((standing, holder))
+    }
+
+    /// Why a candidate holds the origin at which a Zone object stands too.
+    pub(crate) fn reason_of_origin(&self, id: Id, holder: &Candidate) -> Reason {
+        let others = self.zones.others(&holder.zone.origin).iter();
+        let mut own = others.filter(|other| other.zone.source == Source::Object(id));
+        own.next().map_or(Reason::AlreadyHeld, |own| holder.reason_against(own))
     }
 
     /// Whether there is an object of a kind and namespace of which no valid version is known.
@@ -153,6 +222,11 @@ impl<'a> View<'a> {
     /// What an object is remembered to have answered with.
     pub(crate) fn placed(&self, object: &Object) -> Placed {
         self.snapshot.placed(&ObjectKey::of(self.cluster, object))
+    }
+
+    /// Says that an object is missing, or has no valid version.
+    pub(crate) fn absence(&self, target: &ObjectRef) -> String {
+        self.snapshot.absence(self.cluster, target)
     }
 
     /// What the status of a policy says that its gateway's names were answered by.

@@ -91,7 +91,10 @@ impl Views {
 /// Regions and classes; where they give no port to listen on there is the view `default`.
 fn of_folders(snapshot: &Snapshot, clusters: usize) -> Views {
     let mut shown: Vec<_> = regions(snapshot, clusters).into_iter().map(ViewInfo::numbered).collect();
-    shown.extend(sorted(classes(snapshot).into_iter().map(|(_, _, view)| view)));
+    // Of two classes that would answer at one address, or for one network, the one that came first does.
+    let mut classes = classes(snapshot);
+    classes.sort_by_key(|(_, rank, view)| (!view.numbered, since(snapshot, rank, view), view.name.clone()));
+    shown.extend(classes.into_iter().map(|(_, _, view)| view));
     if !shown.iter().any(|view| view.numbered) {
         shown.insert(0, default_view());
     }
@@ -164,11 +167,19 @@ fn regions(snapshot: &Snapshot, clusters: usize) -> Vec<Place> {
     regions
 }
 
-/// The embedded classes; of two clusters' classes with one name the first cluster's counts.
+/// Since when a class is there; classes with ports of their own go by name.
+fn since(snapshot: &Snapshot, rank: &Rank, view: &ViewInfo) -> u32 {
+    if view.numbered { 0 } else { snapshot.arrivals.of(&Index::Classes, rank) }
+}
+
+/// The embedded classes; of two clusters' classes with one name the one that came first counts, of those that
+/// came together the first cluster's.
 fn classes(snapshot: &Snapshot) -> Vec<(ObjectKey, Rank, ViewInfo)> {
     let members = snapshot.indexed(&Index::Classes);
     let mut members: Vec<_> = members.filter_map(|(rank, id)| Some((rank, snapshot.entry(id)?))).collect();
-    members.sort_by_key(|(_, entry)| &entry.key);
+    members.sort_by_key(|(rank, entry)| {
+        (&entry.key.reference.name, snapshot.arrivals.of(&Index::Classes, rank), entry.key.cluster)
+    });
     let mut seen = BTreeSet::new();
     let mut classes = Vec::new();
     for (rank, entry) in members {

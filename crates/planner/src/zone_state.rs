@@ -8,7 +8,7 @@ use dns::{Name, Rdata, RecordSet, Rtype, Soa, entry_hash, steering_hash};
 use smallvec::SmallVec;
 
 use crate::input::SavedSerial;
-use crate::place::Scope;
+use crate::place::{Place, Scope};
 use crate::resolve::{Set, Sets, add};
 use crate::serial::{Content, serial};
 use crate::setting::Numbering;
@@ -26,6 +26,29 @@ pub(crate) struct Node {
     hash: u64,
     /// How many entries more, or fewer, than the zone file below it has here.
     entries: i32,
+    sole: Sole,
+}
+
+/// The object that has all sets of a node, where it is one: a number takes no room in a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sole(u32);
+
+impl Default for Sole {
+    fn default() -> Sole {
+        Sole(u32::MAX)
+    }
+}
+
+/// A record set and whose it is, or who lost it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Kept {
+    /// The object; `None` is the zone file.
+    pub(crate) owner: Option<Id>,
+    /// Where; `None` is everywhere.
+    pub(crate) place: Option<Place>,
+    pub(crate) rtype: Rtype,
+    /// See [`Holding::yields`](crate::holders::Holding).
+    pub(crate) yields: bool,
 }
 
 /// What hardly any node has; kept apart because there are a million nodes.
@@ -35,6 +58,8 @@ struct Rare {
     losers: Vec<Id>,
     /// Sets copied from sub-zones, with the sub-zone's origin.
     copied: Vec<(Name, Set)>,
+    /// Whose the sets are, where several want them.
+    kept: Vec<Kept>,
 }
 
 impl Node {
@@ -44,6 +69,39 @@ impl Node {
 
     pub(crate) fn replace_losers(&mut self, losers: Vec<Id>) -> Vec<Id> {
         std::mem::replace(&mut self.rare.get_or_insert_default().losers, losers)
+    }
+
+    /// Notes that all sets are one object's; tells whether that is new.
+    pub(crate) fn set_sole_owner(&mut self, owner: Option<Id>) -> bool {
+        let sole = owner.map_or(Sole::default(), |id| Sole(id.0));
+        let before = std::mem::replace(&mut self.sole, sole);
+        let kept = self.rare.as_mut().map(|rare| std::mem::take(&mut rare.kept)).unwrap_or_default();
+        before != sole || !kept.is_empty()
+    }
+
+    /// Notes whose the sets are; tells whether that is new.
+    pub(crate) fn set_owners(&mut self, kept: Vec<Kept>) -> bool {
+        let sole = std::mem::take(&mut self.sole);
+        let place = &mut self.rare.get_or_insert_default().kept;
+        let is_new = sole != Sole::default() || *place != kept;
+        *place = kept;
+        is_new
+    }
+
+    /// Whose the sets are, as it was last noted.
+    pub(crate) fn owners(&self) -> Vec<Kept> {
+        if self.sole == Sole::default() {
+            return self.rare.as_ref().map(|rare| rare.kept.clone()).unwrap_or_default();
+        }
+        let owner = Some(Id(self.sole.0));
+        let kept = |set: &Set| {
+            let place = match &set.scope {
+                Scope::At(place) => Some(place.clone()),
+                Scope::Everywhere => None,
+            };
+            Kept { owner, place, rtype: set.rtype, yields: false }
+        };
+        self.sets.iter().map(kept).collect()
     }
 
     fn copied(&self) -> &[(Name, Set)] {
@@ -87,6 +145,10 @@ pub(crate) struct ZoneState {
     pub(crate) answers_moved: bool,
     /// Whether its serial stands for its content, when it was last numbered.
     pub(crate) settled: bool,
+    /// How many claims there are on names that depend on another name.
+    pub(crate) dependent_claims: u32,
+    /// How many claims there are that delegate.
+    pub(crate) cut_claims: u32,
     sum: u64,
     entries: i64,
 }
@@ -105,6 +167,8 @@ impl ZoneState {
             signed: 0,
             answers_moved: false,
             settled: true,
+            dependent_claims: 0,
+            cut_claims: 0,
             sum: 0,
             entries: 0,
         }

@@ -2,21 +2,30 @@
 //!
 //! ```text
 //! Zone objects (older first) ─┐
-//! zone files (by path)        ├─► candidates for an origin ─► the first one holds it
+//! zone files (by path)        │
+//! Zones without valid version ├─► candidates for an origin ─► the first one holds it
 //! implied zones               ┘
 //! ```
+//!
+//! A Zone object or zone file that comes later comes after those that were there before it.
 
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::PublishedSerial;
 use api::kubizone::{Delegation, ZoneSpec};
 use dns::{Name, NameError, PackedZone, Pattern, Rtype};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
+use crate::holders::{Arrivals, Owner};
 use crate::input::ClusterId;
 use crate::place::{Place, Scope};
-use crate::rank::Rank;
-use crate::snapshot::Id;
+use crate::rank::{Rank, Reason};
+use crate::snapshot::{Id, Snapshot};
+use crate::tenancy::NotGranted;
+use crate::wanted_names::WantedNames;
 
 /// Who puts a zone up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,11 +57,35 @@ pub(crate) struct Zone {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Standing {
     At(Name),
+    /// Its namespace may not have a zone at this origin: it is not served and adopts nothing.
+    Refused(Name, Box<ZoneRefusal>),
     /// The referenced parent, as `namespace/name`, is not there.
     ParentMissing(String),
     /// The references lead back to where they began.
     Cycle(Vec<String>),
     BadName(NameError),
+}
+
+impl Standing {
+    /// The origin that the object names, served or not.
+    pub(crate) fn origin(&self) -> Option<&Name> {
+        match self {
+            Standing::At(origin) | Standing::Refused(origin, _) => Some(origin),
+            _ => None,
+        }
+    }
+}
+
+/// Why a Zone object is not served.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum ZoneRefusal {
+    /// It lies in this Zone, which does not delegate to its namespace.
+    NotDelegated(Rank),
+    NotGranted(NotGranted),
+    /// Objects of other namespaces already hold names at or below the origin.
+    NameHeld,
+    /// A zone file around it has records at the origin.
+    NameInFile(Rank),
 }
 
 /// The start of authority's figures.
@@ -83,6 +116,8 @@ pub(crate) enum KnownSerial {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Candidate {
     order: u8,
+    /// Since when it is one, where it is declared.
+    since: u32,
     pub(crate) zone: Arc<Zone>,
     pub(crate) authority: Option<Authority>,
     pub(crate) base: Option<Arc<PackedZone>>,
@@ -93,7 +128,8 @@ pub(crate) struct Candidate {
 impl Candidate {
     pub(crate) fn of_object(zone: Zone, authority: Authority) -> Candidate {
         Candidate {
-            order: 0,
+            order: OBJECT,
+            since: 0,
             zone: Arc::new(zone),
             authority: Some(authority),
             base: None,
@@ -107,19 +143,46 @@ impl Candidate {
             Err(reason) => (None, Some(reason)),
         };
         let authority = base.as_deref().and_then(Authority::of_file);
-        Candidate { order: 1, zone: Arc::new(zone), authority, base, unavailable }
+        Candidate { order: FILE, since: 0, zone: Arc::new(zone), authority, base, unavailable }
+    }
+
+    /// A Zone object of which no valid version is known.
+    pub(crate) fn broken(zone: Zone, reason: String) -> Candidate {
+        let (zone, unavailable) = (Arc::new(zone), Some(reason));
+        Candidate { order: BROKEN, since: 0, zone, authority: None, base: None, unavailable }
     }
 
     pub(crate) fn implied(zone: Zone) -> Candidate {
         let authority = Some(Authority::implied(&zone.origin));
-        let order = if matches!(zone.source, Source::Identity(_)) { 2 } else { 3 };
-        Candidate { order, zone: Arc::new(zone), authority, base: None, unavailable: None }
+        let order = if matches!(zone.source, Source::Identity(_)) { 3 } else { 4 };
+        Candidate { order, since: 0, zone: Arc::new(zone), authority, base: None, unavailable: None }
     }
 
-    fn place(&self) -> (u8, &Rank) {
-        (self.order, &self.zone.rank)
+    /// Whether a Zone object or a zone file says so; only these are remembered.
+    fn is_declared(&self) -> bool {
+        self.order <= FILE
+    }
+
+    fn place(&self) -> (bool, u32, u8, &Rank) {
+        (!self.is_declared(), self.since, self.order, &self.zone.rank)
+    }
+
+    /// Why this one holds the origin and another does not.
+    pub(crate) fn reason_against(&self, other: &Candidate) -> Reason {
+        let is_file = |one: &Candidate| one.order == FILE;
+        match self.since < other.since {
+            false if is_file(other) && !is_file(self) => Reason::ZoneObject,
+            held => Reason::of(&self.zone.rank, &other.zone.rank, held),
+        }
     }
 }
+
+/// The order of Zone objects among the candidates that came together.
+const OBJECT: u8 = 0;
+/// The order of zone files; what comes after them is implied.
+const FILE: u8 = 1;
+/// The order of Zone objects of which no valid version is known.
+const BROKEN: u8 = 2;
 
 impl Authority {
     pub(crate) fn of_object(
@@ -218,6 +281,16 @@ impl Permissions {
         self.allow(namespace, |permission| permission.zones.iter().any(|pattern| pattern.matches(origin)))
     }
 
+    /// Whether a delegation names both the namespace and the record, so that the namespace may have it beside
+    /// another that holds the name. For NS and DNAME it has to list the type.
+    pub(crate) fn names_record(&self, namespace: &str, name: &Name, rtype: Rtype) -> bool {
+        let names = |permission: &Permission| {
+            permission.namespaces.iter().any(|named| named == namespace)
+                && permission.names_record(name, rtype)
+        };
+        self.delegations.iter().any(names)
+    }
+
     fn allow(&self, namespace: &str, what: impl Fn(&Permission) -> bool) -> bool {
         if self.delegations.is_empty() {
             return *self.namespace == *namespace;
@@ -243,6 +316,15 @@ impl Permission {
         self.namespaces.is_empty() || self.namespaces.iter().any(|allowed| allowed == namespace)
     }
 
+    fn names_record(&self, name: &Name, rtype: Rtype) -> bool {
+        let is_cut = matches!(rtype, Rtype::NS | Rtype::DNAME);
+        let names = |(pattern, types): &(Pattern, Vec<Rtype>)| match is_cut {
+            true => types.contains(&rtype) && pattern.matches(name),
+            false => (types.is_empty() || types.contains(&rtype)) && pattern.names(name),
+        };
+        self.records.iter().any(names)
+    }
+
     fn allows_record(&self, name: &Name, rtype: Rtype) -> bool {
         let mut rules = self.records.iter();
         rules.any(|(pattern, types)| (types.is_empty() || types.contains(&rtype)) && pattern.matches(name))
@@ -255,9 +337,70 @@ pub(crate) struct ZoneTable {
     origins: FxHashMap<Name, Vec<Candidate>>,
     origin_of: FxHashMap<Source, Name>,
     standings: FxHashMap<Id, Standing>,
+    /// How many Zone objects are refused.
+    refused: usize,
+    /// Since when there are which declared candidates.
+    pub(crate) arrivals: Arrivals<Name>,
+    /// Since when there are which Zone objects at and around an origin.
+    pub(crate) around: Arrivals<Name>,
+    /// The Zone objects by the origin that they name, served or not.
+    named: BTreeMap<Name, SmallVec<[Id; 1]>>,
+    /// Zone objects of which is known that they take no name away, by rank and origin.
+    pub(crate) cleared: FxHashMap<Id, (Rank, Name)>,
+    /// The names that objects of implied zones want.
+    pub(crate) wanted: WantedNames,
 }
 
 impl ZoneTable {
+    /// A table of nothing; `remembers` where it is to remember since when zones are there.
+    pub(crate) fn new(remembers: bool) -> ZoneTable {
+        ZoneTable {
+            arrivals: Arrivals::new(remembers),
+            around: Arrivals::new(remembers),
+            ..ZoneTable::default()
+        }
+    }
+
+    /// Whether a Zone was there before one around it.
+    pub(crate) fn is_older(&self, zone: &Rank, origin: &Name, around: &Rank) -> bool {
+        let since = |rank| self.around.of(origin, rank);
+        match since(zone).cmp(&since(around)) {
+            Ordering::Equal => zone.is_created_before(around),
+            order => order == Ordering::Less,
+        }
+    }
+
+    /// At the end of a run: remembers which Zones there are around the origins that were touched.
+    pub(crate) fn remember_around(&mut self, snapshot: &Snapshot) -> FxHashMap<Name, Vec<(Owner, u32)>> {
+        let rank = |id: Id| {
+            let entry = snapshot.entry(id)?;
+            // A Zone without a valid version is there too.
+            let object = entry.object.as_ref().or_else(|| entry.broken_zone());
+            Some(Rank::of(entry.key.cluster, object?))
+        };
+        let mut now: FxHashMap<Name, Vec<(Owner, u32)>> = FxHashMap::default();
+        for origin in self.around.touched().filter(|origin| self.named.contains_key(*origin)) {
+            let ranks = self.zones_above(origin).filter_map(|(_, id)| rank(id));
+            let members = ranks.map(|rank| (Owner::of_rank(&rank), self.around.of(origin, &rank)));
+            now.insert(origin.clone(), members.collect());
+        }
+        self.around.commit(|origin| now.get(origin).cloned().unwrap_or_default())
+    }
+
+    /// Whether somebody declared the zone at this origin before this run.
+    pub(crate) fn was_known(&self, origin: &Name, rank: &Rank) -> bool {
+        self.arrivals.knows(origin, rank)
+    }
+
+    /// At the end of a run: remembers who declares the origins that were touched.
+    pub(crate) fn remember_arrivals(&mut self) -> FxHashMap<Name, Vec<(Owner, u32)>> {
+        let members = |origin: &Name| {
+            let declared = self.origins.get(origin).into_iter().flatten().filter(|one| one.is_declared());
+            declared.map(|one| (Owner::of_rank(&one.zone.rank), one.since)).collect()
+        };
+        self.arrivals.commit(members)
+    }
+
     /// The zone that holds an origin.
     pub(crate) fn holder(&self, origin: &Name) -> Option<&Candidate> {
         self.origins.get(origin)?.first()
@@ -266,6 +409,12 @@ impl ZoneTable {
     /// The zone that holds the origin with this key.
     pub(crate) fn holder_by_key(&self, key: &[u8]) -> Option<&Candidate> {
         self.origins.get(key)?.first()
+    }
+
+    /// Whether DNSRecords or Placements imply a zone at this origin.
+    pub(crate) fn is_implied(&self, origin: &Name) -> bool {
+        let mut candidates = self.origins.get(origin).into_iter().flatten();
+        candidates.any(|one| matches!(one.zone.source, Source::Domain(_)))
     }
 
     /// Those who would like to hold an origin and do not.
@@ -277,20 +426,67 @@ impl ZoneTable {
         self.standings.get(&id)
     }
 
+    /// Whether any Zone object is refused.
+    pub(crate) fn has_refused(&self) -> bool {
+        self.refused > 0
+    }
+
     /// Notes where a Zone object stands; tells whether that is new.
     pub(crate) fn stand(&mut self, id: Id, standing: Option<Standing>) -> bool {
-        match standing {
-            Some(standing) => {
-                let before = self.standings.insert(id, standing);
-                before.as_ref() != self.standings.get(&id)
+        let before = self.standings.remove(&id);
+        let origin = |standing: &Option<Standing>| standing.as_ref().and_then(Standing::origin).cloned();
+        let (old, new) = (origin(&before), origin(&standing));
+        if old != new {
+            for origin in old.iter().chain(&new) {
+                self.around.touch(origin);
+                let below: Vec<Name> = self.zones_below(origin).map(|(below, _)| below.clone()).collect();
+                below.iter().for_each(|below| self.around.touch(below));
             }
-            None => self.standings.remove(&id).is_some(),
+            old.iter().for_each(|origin| self.unname(id, origin));
+            new.into_iter().for_each(|origin| self.named.entry(origin).or_default().push(id));
+        }
+        let is_refused =
+            |standing: &Option<Standing>| usize::from(matches!(standing, Some(Standing::Refused(..))));
+        self.refused = self.refused + is_refused(&standing) - is_refused(&before);
+        let is_new = before != standing;
+        if let Some(standing) = standing {
+            self.standings.insert(id, standing);
+        }
+        is_new
+    }
+
+    fn unname(&mut self, id: Id, origin: &Name) {
+        if let Some(ids) = self.named.get_mut(origin) {
+            ids.retain(|one| *one != id);
+            if ids.is_empty() {
+                self.named.remove(origin);
+            }
         }
     }
 
+    /// The Zone objects whose origin, served or not, is at or below a name.
+    pub(crate) fn zones_below<'a>(&'a self, name: &'a Name) -> impl Iterator<Item = (&'a Name, Id)> {
+        let named = self.named.range(name.clone()..).take_while(|(origin, _)| origin.is_in(name));
+        named.flat_map(|(origin, ids)| ids.iter().map(move |id| (origin, *id)))
+    }
+
+    /// The Zone objects whose origin, served or not, is at or above a name, the longest first.
+    pub(crate) fn zones_above<'a>(&'a self, name: &'a Name) -> impl Iterator<Item = (&'a Name, Id)> {
+        let named = name.suffix_keys().filter_map(|key| self.named.get_key_value(key));
+        named.flat_map(|(origin, ids)| ids.iter().map(move |id| (origin, *id)))
+    }
+
+    /// Whether a source has a candidate.
+    pub(crate) fn has(&self, source: &Source) -> bool {
+        self.origin_of.contains_key(source)
+    }
+
     /// Sets, moves or removes a source's candidate; gives the origins that this touches.
-    pub(crate) fn set(&mut self, source: Source, candidate: Option<Candidate>) -> Vec<Name> {
+    pub(crate) fn set(&mut self, source: Source, mut candidate: Option<Candidate>) -> Vec<Name> {
         let mut touched = Vec::new();
+        if let Some(candidate) = candidate.as_mut().filter(|candidate| candidate.is_declared()) {
+            candidate.since = self.arrivals.of(&candidate.zone.origin, &candidate.zone.rank);
+        }
         if let Some(origin) = self.origin_of.remove(&source) {
             let kept = self.origins.get_mut(&origin);
             if let Some(candidates) = kept {
@@ -304,9 +500,11 @@ impl ZoneTable {
                     self.origins.remove(&origin);
                 }
             }
+            self.arrivals.touch(&origin);
             touched.push(origin);
         }
         if let Some(candidate) = candidate {
+            self.arrivals.touch(&candidate.zone.origin);
             let origin = candidate.zone.origin.clone();
             let candidates = self.origins.entry(origin.clone()).or_default();
             let at = candidates.partition_point(|one| one.place() < candidate.place());

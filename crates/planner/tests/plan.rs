@@ -25,6 +25,8 @@ mod case;
 mod documents;
 #[path = "plan/feed.rs"]
 mod feed;
+#[path = "plan/hijack.rs"]
+mod hijack;
 #[path = "plan/print.rs"]
 mod print;
 #[path = "plan/provider.rs"]
@@ -33,6 +35,8 @@ mod provider;
 mod steering;
 
 use case::Case;
+use planner::Holders;
+use planner::document::{Document, DocumentWriter, Part};
 
 /// Runs a check over every case and reports all that fail at once.
 fn for_every_case(check: impl Fn(&Case) -> Vec<String>) {
@@ -43,6 +47,23 @@ fn for_every_case(check: impl Fn(&Case) -> Vec<String>) {
         .flat_map(|case| check(case).into_iter().map(|failure| format!("== {} ==\n{failure}", case.name)))
         .collect();
     assert!(failures.is_empty(), "{}\n{} failures", failures.join("\n"), failures.len());
+}
+
+#[test]
+fn every_case_is_written_in_pieces_as_it_is_written_whole() {
+    for_every_case(|case| {
+        let (planner, mut writer, mut text) = (case.planner(), DocumentWriter::new(Part::Plan), Vec::new());
+        let mut piece = Vec::new();
+        while writer.write(&planner, &mut piece, 500) {
+            text.append(&mut piece);
+        }
+        text.append(&mut piece);
+        let (mut read, whole) =
+            (Document::parse(&String::from_utf8(text).unwrap()).unwrap(), Document::of(&planner));
+        // An owner that holds several names may be written for each of them.
+        read.holders = Holders::from_saved(&read.holders, &read.clusters).to_saved(&read.clusters);
+        (read != whole).then(|| "the pieces differ from the whole".to_owned()).into_iter().collect()
+    });
 }
 
 #[test]
@@ -57,6 +78,11 @@ fn every_case_plans_as_recorded() {
         }
         failures
     });
+}
+
+#[test]
+fn every_attempt_to_take_a_name_of_another_namespace_is_refused() {
+    hijack::every_attempt_is_refused();
 }
 
 #[test]

@@ -26,6 +26,7 @@ mod query;
 mod reply;
 
 use edns::ClientSubnet;
+pub(crate) use lookup::NO_CONTENT;
 pub use lookup::{Answer, ExtendedError, Step, lookup};
 use message::Message;
 pub(crate) use message::compressible;
@@ -103,12 +104,28 @@ pub fn answer(query: &[u8], zones: &Zones, transport: Transport, out: &mut Vec<u
 /// `None` means that there is no response at all: the message is a response itself, or shorter
 /// than a header. Answering those would let two servers talk to each other for ever.
 pub fn respond(octets: &[u8], around: Circumstances<'_>, out: &mut Vec<u8>) -> Option<Reply> {
+    respond_if(&mut |_| true, octets, around, out)
+}
+
+/// Like [`respond`], but asks whether the response may be sent before it is signed and written: neither is done
+/// for a response that rate limiting holds back. Where it may not be sent, `out` is empty.
+pub(crate) fn respond_if(
+    may_send: &mut dyn FnMut(&Reply) -> bool,
+    octets: &[u8],
+    around: Circumstances<'_>,
+    out: &mut Vec<u8>,
+) -> Option<Reply> {
     out.clear();
     let query = Query::read(octets)?;
     let offer = Offer::new(&query, &around);
-    let answer = decide(&query, &offer, &around);
+    let mut answer = decide(&query, &offer, &around);
+    let unsigned = Reply::of(&query, &answer, &offer, false);
+    if !may_send(&unsigned) {
+        return Some(unsigned);
+    }
+    complete(&query, &mut answer, &around);
     let truncated = Message::new(&query, size(&query, around.transport), out).write(&answer, &offer);
-    Some(Reply::of(&query, &answer, &offer, truncated))
+    Some(Reply { rcode: answer.rcode, truncated, ..unsigned })
 }
 
 /// Writes what a client gets in place of a response past its limit: never longer than its query.
@@ -180,12 +197,19 @@ fn decide_question(query: &Query<'_>, question: &Question<'_>, around: &Circumst
     if !sight.synced && matches!(answer.rcode, Rcode::NxDomain | Rcode::Refused) {
         answer = Answer::failed(Rcode::ServFail, Some(ExtendedError::not_synced()));
     }
+    answer
+}
+
+/// Adds what a validator needs to an answer from zones.
+fn complete(query: &Query<'_>, answer: &mut Answer, around: &Circumstances<'_>) {
+    let from_zones = |question: &&Question<'_>| question.class != query::CLASS_CHAOS;
+    let Some(question) = query.question.as_ref().filter(from_zones) else { return };
+    let sight = around.sight;
     if let Some(zones) = sight.zones {
-        dnssec::secure(zones, &mut answer, wish(query, question, sight.synced), around.now);
+        dnssec::secure(zones, answer, wish(query, question, sight.synced), around.now);
     }
     // An answer to any class cannot speak for all of them (RFC 1035 section 6.2).
     answer.authoritative &= question.class == query::CLASS_IN;
-    answer
 }
 
 /// What a client that validates needs to do so.

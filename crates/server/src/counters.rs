@@ -34,10 +34,18 @@ pub struct CountersSnapshot {
     pub open_connections: u64,
     /// TCP connections closed at once because too many were open.
     pub refused_connections: u64,
+    /// TCP connections evicted for another because their clients did not read.
+    pub evicted_not_reading: u64,
+    /// TCP connections evicted for another because their clients did not send.
+    pub evicted_idle: u64,
+    /// TCP connections evicted for another because their networks had the most.
+    pub evicted_busy: u64,
     /// Responses that were held back by rate limiting.
     pub rate_limited: u64,
     /// Responses that rate limiting replaced by an empty truncated one.
     pub slipped: u64,
+    /// Responses among both that were held back by the limit on octets.
+    pub octets_limited: u64,
     /// Queries with a cookie of ours.
     pub cookies_good: u64,
     /// Queries with a server cookie that is not ours or too old.
@@ -56,13 +64,28 @@ pub(crate) enum Count {
     OpenedConnection,
     ClosedConnection,
     RefusedConnection,
+    EvictedNotReading,
+    EvictedIdle,
+    EvictedBusy,
     RateLimited,
     Slipped,
+    OctetsLimited,
     CookieGood,
     CookieBad,
     Fast,
     /// The first of the response codes.
     Response,
+}
+
+/// Why a connection was evicted for another, in the order of eviction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Eviction {
+    /// Its client did not read.
+    NotReading,
+    /// Its client did not send.
+    Idle,
+    /// Its network had the most connections.
+    Busy,
 }
 
 const COUNTS: usize = Count::Response as usize + Rcode::ALL.len();
@@ -123,6 +146,14 @@ impl Counters {
         self.shared.add(Count::RefusedConnection);
     }
 
+    pub(crate) fn evicted_connection(&self, eviction: Eviction) {
+        self.shared.add(match eviction {
+            Eviction::NotReading => Count::EvictedNotReading,
+            Eviction::Idle => Count::EvictedIdle,
+            Eviction::Busy => Count::EvictedBusy,
+        });
+    }
+
     /// The counts as they now stand.
     pub fn snapshot(&self) -> CountersSnapshot {
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
@@ -139,8 +170,12 @@ impl Counters {
             dropped: of(Count::Dropped),
             open_connections: of(Count::OpenedConnection).saturating_sub(closed),
             refused_connections: of(Count::RefusedConnection),
+            evicted_not_reading: of(Count::EvictedNotReading),
+            evicted_idle: of(Count::EvictedIdle),
+            evicted_busy: of(Count::EvictedBusy),
             rate_limited: of(Count::RateLimited),
             slipped: of(Count::Slipped),
+            octets_limited: of(Count::OctetsLimited),
             cookies_good: of(Count::CookieGood),
             cookies_bad: of(Count::CookieBad),
             fast: of(Count::Fast),
@@ -158,6 +193,10 @@ impl Tally {
     #[inline]
     pub(crate) fn add(&mut self, count: Count, by: u64) {
         self.counts[count as usize] += by;
+    }
+
+    pub(crate) fn set(&mut self, count: Count, to: u64) {
+        self.counts[count as usize] = to;
     }
 
     #[inline]

@@ -36,13 +36,13 @@ pub(crate) use denial::NXNAME;
 pub(crate) use key::SIGNATURE;
 pub use key::{Algorithm, DigestType, Key, KeyError, Role};
 pub use keys::{KeyState, ZoneKey, ZoneKeys};
-pub use rollover::{RolloverError, Timing};
+pub use rollover::{ClockReading, RolloverError, Timing};
 pub use sign::WINDOW;
 use sign::signatures;
-pub(crate) use sign::{Subject, WINDOW_SKEW};
+pub(crate) use sign::{Subject, is_in_window, transfer_time};
 pub use stored::StoredKeysError;
-pub use whole_zone::signed_sets;
 pub(crate) use whole_zone::signed_sets_at;
+pub use whole_zone::{sets_by_name, signed_sets};
 
 /// How long resolvers may keep the keys of a zone, in seconds.
 pub const DNSKEY_TTL: u32 = 3600;
@@ -111,8 +111,22 @@ impl Signing {
 
     /// The RRSIG set of a set.
     pub(crate) fn sign(&self, subject: Subject<'_>, now: u32) -> Option<RecordSet> {
+        self.signatures(subject, now, |octets, key| self.cache.get_or_sign(octets, key))
+    }
+
+    /// The RRSIG set of a set where its signatures have been made already.
+    pub(crate) fn kept(&self, subject: Subject<'_>, now: u32) -> Option<RecordSet> {
+        self.signatures(subject, now, |octets, key| self.cache.get(octets, key))
+    }
+
+    fn signatures(
+        &self,
+        subject: Subject<'_>,
+        now: u32,
+        sign: impl Fn(&[u8], &Key) -> Option<[u8; SIGNATURE]>,
+    ) -> Option<RecordSet> {
         let keys = self.keys_for(subject.set.rtype).iter().map(Arc::as_ref);
-        signatures(subject, &self.origin, keys, &self.cache, now)
+        signatures(subject, &self.origin, keys, sign, now)
     }
 
     /// The sets of a name, those that signing replaces put in their place: a zone file may be an

@@ -60,7 +60,7 @@ pub fn respond_fast(octets: &[u8], around: Circumstances<'_>, out: &mut Vec<u8>)
     prepared.first_record();
     out.clear();
     out.resize(usize::from(UDP_SIZE) + SLACK, 0);
-    let (length, reply) = prepared.answer(&buffer, &around, out)?;
+    let (length, reply) = prepared.answer(&buffer, &around, true, out)?;
     out.truncate(length);
     Some(reply)
 }

@@ -15,8 +15,9 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::transfer::{self, Attended, Door};
-use crate::{Circumstances, Counters, EndpointId, Identity, RateLimit, Transport, ViewTable, Views, respond};
+use crate::answer::respond_if;
+use crate::transfer::{Attended, Door, attend_if};
+use crate::{Circumstances, Counters, EndpointId, Identity, RateLimit, Reply, Transport, ViewTable, Views};
 
 mod conversation;
 mod error;
@@ -90,8 +91,8 @@ fn tcp_socket(address: SocketAddr) -> io::Result<TcpListener> {
 /// What TCP clients may take up.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How many connections an address holds. For more the one that idles longest is closed, or
-    /// the new one where none idles.
+    /// How many connections an address holds. For more one is evicted: one whose client does not read, else
+    /// the one that idles longest, else one of the network with the most connections.
     pub connections: usize,
     /// How many of them are for clients of one network (/24, or /56 with IPv6).
     pub connections_per_network: usize,
@@ -203,24 +204,28 @@ impl Service {
         let (sight, identity) = (table.sight(self.endpoint, client), &*self.identity);
         let (keepalive, now, draw) = (self.keepalive, seconds(), draw());
         let around = Circumstances { sight, client, transport, identity, keepalive, now, draw };
-        let attended = self.attend_with(&table, query, around, out);
+        let attended = self.attend_with(&mut |_| true, &table, query, around, out);
         if matches!(attended, Attended::Silent) {
             self.counters.dropped();
         }
         attended
     }
 
-    /// Answers one message by one version of the table.
+    /// Answers one message by one version of the table. Before an answer is signed, `may_send` is asked whether
+    /// it may be sent; where it may not, `out` is empty.
     fn attend_with(
         &self,
+        may_send: &mut dyn FnMut(&Reply) -> bool,
         table: &ViewTable,
         query: &[u8],
         around: Circumstances<'_>,
         out: &mut Vec<u8>,
     ) -> Attended {
         let (archive, endpoint, now) = (self.views.archive(), self.endpoint, u64::from(around.now));
-        match transfer::attend(query, Door { table, archive, endpoint, now }, around, out) {
-            Attended::Plain => respond(query, around, out).map_or(Attended::Silent, Attended::Replied),
+        match attend_if(may_send, query, Door { table, archive, endpoint, now }, around, out) {
+            Attended::Plain => {
+                respond_if(may_send, query, around, out).map_or(Attended::Silent, Attended::Replied)
+            }
             attended => attended,
         }
     }

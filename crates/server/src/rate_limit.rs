@@ -4,11 +4,24 @@
 //! is replaced by an empty truncated one ("slip"): a real client then asks over TCP, and a victim
 //! gets no more octets than were sent in its name.
 //!
-//! A bucket belongs to a client network, the kind of response and its subject. The table has a
-//! fixed size and is read a cache line at a time: a key has eight places in one line. Who finds all
-//! of them in use shares the least used. Only a part of the table is used until that happens, so
-//! that it takes little of the processor's cache from what is answered. Pure: the time is an
-//! argument; nothing is allocated after [`RateLimiter::new`].
+//! There are two limits. One is on responses of one kind on one subject to one client network. The other is on
+//! octets to one client network, whatever they say: by the first alone, a source that asks for many names in turn
+//! is sent each of them as often as the limit says.
+//!
+//! ```text
+//!  before signing: judge ──┬─ answers: network, kind, subject ── one response
+//!                          └─ octets:  network ──────────────── is there room for a whole response?
+//!  when it is sent: charge ── octets:  network ──────────────── its length
+//! ```
+//!
+//! While no network is near its limit on octets, only every eighth response that needs no signature is counted, by
+//! chance, and counts eightfold: so the second limit costs next to nothing until it is needed. As soon as a
+//! network has used half of a second's worth, every response is counted.
+//!
+//! A table of buckets has a fixed size and is read a cache line at a time: a key has eight places in one line.
+//! A key that finds all of them in use shares the least used. Only a part of the table is used until that happens,
+//! so that it takes little of the processor's cache from what is answered. Pure: the time is an argument; nothing
+//! is allocated after [`RateLimiter::new`].
 
 use std::net::IpAddr;
 
@@ -27,12 +40,24 @@ const TICKS_A_MILLISECOND: u64 = 62_500;
 /// What a bucket holds: a burst may be as large as what a second allows.
 const BURST: u64 = 1000 * TICKS_A_MILLISECOND;
 const TIME_BITS: u32 = 40;
+/// What an octet costs is a fraction of a tick where the limit is high; so many bits of it are kept.
+const FRACTION_BITS: u32 = 16;
+/// The longest response over UDP: with room for it, any response may be sent.
+const LONGEST: usize = 1232;
+/// One response of so many is counted, a power of two, where the limit is for many of them.
+const SAMPLE: u64 = 8;
+/// From this limit on.
+const SAMPLED_FROM: u32 = 64 * LONGEST as u32;
+/// How long all responses are counted after a network has come near its limit.
+const ALARM: u64 = BURST;
 
-/// How often the same may be sent to one client network.
+/// How often the same may be sent to one client network, and how much in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
-    /// How many responses a second; 0 switches it off.
+    /// How many responses a second; 0 switches both limits off.
     pub per_second: u32,
+    /// How many octets a second in all responses; 0 is any number.
+    pub octets_per_second: u32,
     /// Of those held back every n-th is sent, empty and truncated; 0 is none, 1 is all.
     pub slip: u8,
     /// Whether clients on loopback addresses are never limited.
@@ -45,19 +70,27 @@ pub struct RateLimit {
 
 impl Default for RateLimit {
     fn default() -> RateLimit {
-        RateLimit { per_second: 1000, slip: 2, exempt_loopback: true, ipv4_prefix: 24, ipv6_prefix: 56 }
+        RateLimit { per_second: 1000, octets_per_second: 1_000_000, ..RateLimit::OFF }
     }
 }
 
 impl RateLimit {
     /// No limit at all.
-    pub const OFF: RateLimit =
-        RateLimit { per_second: 0, slip: 2, exempt_loopback: true, ipv4_prefix: 24, ipv6_prefix: 56 };
+    pub const OFF: RateLimit = RateLimit {
+        per_second: 0,
+        octets_per_second: 0,
+        slip: 2,
+        exempt_loopback: true,
+        ipv4_prefix: 24,
+        ipv6_prefix: 56,
+    };
 
     /// The share of one of several threads, which the kernel spreads clients over by their ports.
     pub fn shared_by(self, threads: usize) -> RateLimit {
         let threads = u32::try_from(threads).unwrap_or(u32::MAX).max(1);
-        RateLimit { per_second: self.per_second.div_ceil(threads), ..self }
+        let (per_second, octets_per_second) =
+            (self.per_second.div_ceil(threads), self.octets_per_second.div_ceil(threads));
+        RateLimit { per_second, octets_per_second, ..self }
     }
 }
 
@@ -96,21 +129,39 @@ pub fn subject(name: &[u8]) -> u64 {
 /// The buckets of one thread.
 pub struct RateLimiter {
     limit: RateLimit,
-    /// How many ticks one response costs.
-    cost: u64,
     keys: [u64; 3],
     /// The bits of an address that are a network, worked out once and not for every query.
     ipv4_mask: u32,
     ipv6_mask: u128,
-    lines: Box<[Line]>,
-    /// How many of the lines are used: a power of two.
-    used: usize,
+    /// By network, kind and subject.
+    answers: Buckets,
+    /// How many ticks one response costs.
+    cost: u64,
+    /// By network.
+    octets: Buckets,
+    /// How many ticks an octet costs, with its fraction.
+    octet_cost: u64,
+    /// How many ticks the longest response over UDP costs.
+    whole_cost: u64,
+    /// One response of so many is counted, less one.
+    sample_mask: u64,
+    /// Until when all are.
+    alarm: u64,
+    /// How many responses were held back because of their octets.
+    octets_limited: u64,
 }
 
 /// A number for a client's network. An address is worked with once, where it has just been read: later it is in
 /// memory in pieces, and the processor would wait for them.
 #[derive(Clone, Copy)]
 pub(crate) struct LimitedNetwork(u64);
+
+/// A table of buckets, each with the tag of its key.
+struct Buckets {
+    lines: Box<[Line]>,
+    /// How many of the lines are used: a power of two.
+    used: usize,
+}
 
 /// One cache line of buckets.
 #[derive(Clone, Copy, Default)]
@@ -130,12 +181,23 @@ struct Bucket {
 impl RateLimiter {
     /// Empty buckets; the seed keeps strangers from choosing whose bucket they fill.
     pub fn new(limit: RateLimit, seed: u64) -> RateLimiter {
-        let lines = if limit.per_second == 0 { 0 } else { LINES };
-        let cost = BURST / u64::from(limit.per_second.max(1));
+        let is_on = limit.per_second != 0;
         let keys = [1, 2, 3].map(|at| mixed(seed ^ 0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03 + 2 * at));
-        let (ipv4_mask, ipv6_mask) = (ipv4_mask(limit.ipv4_prefix), ipv6_mask(limit.ipv6_prefix));
-        let lines = vec![Line::default(); lines].into();
-        RateLimiter { limit, cost, keys, ipv4_mask, ipv6_mask, lines, used: FIRST_LINES }
+        let octet_cost = (BURST << FRACTION_BITS) / u64::from(limit.octets_per_second.max(1));
+        RateLimiter {
+            limit,
+            keys,
+            ipv4_mask: ipv4_mask(limit.ipv4_prefix),
+            ipv6_mask: ipv6_mask(limit.ipv6_prefix),
+            answers: Buckets::new(is_on),
+            cost: BURST / u64::from(limit.per_second.max(1)),
+            octets: Buckets::new(is_on && limit.octets_per_second != 0),
+            octet_cost,
+            whole_cost: octets_cost(octet_cost, LONGEST),
+            sample_mask: if limit.octets_per_second < SAMPLED_FROM { 0 } else { SAMPLE - 1 },
+            alarm: 0,
+            octets_limited: 0,
+        }
     }
 
     /// Judges a response of some kind on some subject for a client, and counts it if it is sent.
@@ -144,11 +206,23 @@ impl RateLimiter {
         limited.map_or(Verdict::Send, |network| self.judge_network(network, kind, subject, now_ms))
     }
 
+    /// Counts the octets of a response that is sent to a client.
+    pub fn charge(&mut self, client: IpAddr, octets: usize, now_ms: u64) {
+        if let Some(network) = self.limited(client) {
+            self.charge_network(network, octets, now_ms);
+        }
+    }
+
+    /// How many responses were held back because of their octets.
+    pub fn octets_limited(&self) -> u64 {
+        self.octets_limited
+    }
+
     /// A number for a client's network, for whoever judges more than once; none where nothing is limited.
     #[inline]
     pub(crate) fn limited(&self, client: IpAddr) -> Option<LimitedNetwork> {
         let client = client.to_canonical();
-        if self.lines.is_empty() || (self.limit.exempt_loopback && client.is_loopback()) {
+        if self.answers.lines.is_empty() || (self.limit.exempt_loopback && client.is_loopback()) {
             return None;
         }
         let bits = match client {
@@ -160,7 +234,6 @@ impl RateLimiter {
     }
 
     /// As [`RateLimiter::judge`].
-    #[inline]
     pub(crate) fn judge_network(
         &mut self,
         network: LimitedNetwork,
@@ -168,17 +241,110 @@ impl RateLimiter {
         subject: u64,
         now_ms: u64,
     ) -> Verdict {
-        let hash = self.hash(network, kind, subject);
-        let (line, tag) = (self.line(hash), tag(hash));
         let now = now_ms.wrapping_mul(TICKS_A_MILLISECOND);
-        // A line that is not there cannot be over its limit.
-        let Some(line) = self.lines.get_mut(line) else { return Verdict::Send };
-        let (bucket, crowded) = line.bucket(tag, now);
-        let verdict = bucket.take(self.cost, self.limit.slip, now);
+        match self.take_answer(network, kind, subject, now) {
+            Verdict::Send => self.take_octets(network, 0, now),
+            held_back => held_back,
+        }
+    }
+
+    /// Judges a response that is written and counts it if it is sent, its octets by chance: `draw` is drawn for it.
+    #[inline]
+    pub(crate) fn judge_written(
+        &mut self,
+        network: LimitedNetwork,
+        (kind, subject): (ResponseKind, u64),
+        octets: usize,
+        draw: u64,
+        now_ms: u64,
+    ) -> Verdict {
+        let now = now_ms.wrapping_mul(TICKS_A_MILLISECOND);
+        match self.take_answer(network, kind, subject, now) {
+            Verdict::Send if draw & self.sample_mask != 0 && now >= self.alarm => Verdict::Send,
+            Verdict::Send => self.take_octets(network, octets, now),
+            held_back => held_back,
+        }
+    }
+
+    /// As [`RateLimiter::charge`].
+    pub(crate) fn charge_network(&mut self, network: LimitedNetwork, octets: usize, now_ms: u64) {
+        let now = now_ms.wrapping_mul(TICKS_A_MILLISECOND);
+        let cost = octets_cost(self.octet_cost, octets);
+        let owed = self.octets.with(network.0, now, |bucket| bucket.charge(cost, now));
+        self.look_out(owed, now);
+    }
+
+    #[inline(always)]
+    fn take_answer(
+        &mut self,
+        network: LimitedNetwork,
+        kind: ResponseKind,
+        subject: u64,
+        now: u64,
+    ) -> Verdict {
+        let (slip, cost) = (self.limit.slip, self.cost);
+        let hash = self.hash(network, kind, subject);
+        // What has no bucket has no limit.
+        self.answers.with(hash, now, |bucket| bucket.take(cost, slip, now)).unwrap_or(Verdict::Send)
+    }
+
+    /// Takes octets where there is room for a whole response.
+    #[inline(never)]
+    fn take_octets(&mut self, network: LimitedNetwork, octets: usize, now: u64) -> Verdict {
+        let (slip, room) = (self.limit.slip, self.whole_cost);
+        let weight = if now < self.alarm { 1 } else { self.sample_mask + 1 };
+        let cost = weight * octets_cost(self.octet_cost, octets);
+        let taken = self.octets.with(network.0, now, |bucket| {
+            let verdict = bucket.take_with_room(room, cost, slip, now);
+            (verdict, bucket.owes(now))
+        });
+        let Some((verdict, owed)) = taken else { return Verdict::Send };
+        self.look_out(Some(owed), now);
+        self.octets_limited += u64::from(verdict != Verdict::Send);
+        verdict
+    }
+
+    /// Has every response counted for a while where a network comes near its limit.
+    fn look_out(&mut self, owed: Option<u64>, now: u64) {
+        if owed.is_some_and(|owed| owed > BURST / 2) {
+            self.alarm = now.saturating_add(ALARM);
+        }
+    }
+
+    /// Where a judgement will look, for whoever wants it to be at hand by then.
+    #[inline]
+    pub(crate) fn place(&self, network: LimitedNetwork, kind: ResponseKind, subject: u64) -> Option<&Line> {
+        self.answers.lines.get(self.answers.line(self.hash(network, kind, subject)))
+    }
+
+    #[inline]
+    fn hash(&self, LimitedNetwork(network): LimitedNetwork, kind: ResponseKind, subject: u64) -> u64 {
+        let [.., third] = self.keys;
+        mixed(network ^ subject, third.wrapping_add(kind as u64))
+    }
+}
+
+/// What so many octets cost in ticks.
+#[inline]
+fn octets_cost(octet_cost: u64, octets: usize) -> u64 {
+    octet_cost.wrapping_mul(octets as u64) >> FRACTION_BITS
+}
+
+impl Buckets {
+    fn new(is_used: bool) -> Buckets {
+        Buckets { lines: vec![Line::default(); if is_used { LINES } else { 0 }].into(), used: FIRST_LINES }
+    }
+
+    /// Does something with the bucket of a key; none where there are no buckets.
+    #[inline]
+    fn with<T>(&mut self, hash: u64, now: u64, act: impl FnOnce(&mut Bucket) -> T) -> Option<T> {
+        let (at, tag) = (self.line(hash), tag(hash));
+        let (bucket, crowded) = self.lines.get_mut(at)?.bucket(tag, now);
+        let result = act(bucket);
         if crowded {
             self.use_more();
         }
-        verdict
+        Some(result)
     }
 
     /// Has twice as many lines used, if there are; the buckets of each are spread over two.
@@ -199,18 +365,6 @@ impl RateLimiter {
     #[inline]
     fn line(&self, hash: u64) -> usize {
         ((hash as usize % FIRST_LINES) | (usize::from(tag(hash)) * FIRST_LINES)) & (self.used - 1)
-    }
-
-    /// Where a judgement will look, for whoever wants it to be at hand by then.
-    #[inline]
-    pub(crate) fn place(&self, network: LimitedNetwork, kind: ResponseKind, subject: u64) -> Option<&Line> {
-        self.lines.get(self.line(self.hash(network, kind, subject)))
-    }
-
-    #[inline]
-    fn hash(&self, LimitedNetwork(network): LimitedNetwork, kind: ResponseKind, subject: u64) -> u64 {
-        let [.., third] = self.keys;
-        mixed(network ^ subject, third.wrapping_add(kind as u64))
     }
 }
 
@@ -253,6 +407,8 @@ impl Bucket {
         if ahead > BURST { 0 } else { ahead }
     }
 
+    /// Takes what a response costs where there is room for it.
+    #[inline]
     fn take(&mut self, cost: u64, slip: u8, now: u64) -> Verdict {
         let owed = self.owes(now) + cost;
         if owed <= BURST {
@@ -260,6 +416,34 @@ impl Bucket {
             (self.due_low, self.due_high) = (due as u32, (due >> 32) as u8);
             return Verdict::Send;
         }
+        self.hold_back(slip)
+    }
+
+    /// The same where there is room for so much; an empty bucket has room for anything.
+    fn take_with_room(&mut self, room: u64, cost: u64, slip: u8, now: u64) -> Verdict {
+        let owed = self.owes(now);
+        if owed + room > BURST && owed > 0 {
+            return self.hold_back(slip);
+        }
+        self.owe(owed + cost, now);
+        Verdict::Send
+    }
+
+    /// Takes what was sent already; gives what is owed then.
+    fn charge(&mut self, cost: u64, now: u64) -> u64 {
+        let owed = self.owes(now) + cost;
+        self.owe(owed, now);
+        owed
+    }
+
+    #[inline]
+    fn owe(&mut self, owed: u64, now: u64) {
+        let due = now.wrapping_add(owed.min(BURST));
+        (self.due_low, self.due_high) = (due as u32, (due >> 32) as u8);
+    }
+
+    #[cold]
+    fn hold_back(&mut self, slip: u8) -> Verdict {
         self.held_back = self.held_back.saturating_add(1);
         if slip == 0 || self.held_back < slip {
             return Verdict::Drop;

@@ -18,9 +18,10 @@ use std::sync::Arc;
 
 use dns::{Name, Rtype};
 
+use crate::answer::respond_if;
+use crate::dnssec::transfer_time;
 use crate::{
     Circumstances, EndpointId, Network, Rcode, Reply, ResponseKind, Transport, ViewTable, Zone, Zones,
-    respond,
 };
 
 mod archive;
@@ -41,10 +42,10 @@ pub use catalog::Catalog;
 pub use content::content;
 pub use notify::{Notice, notify};
 use refusal::Refusal;
-use request::{Request, Unreadable, is_response, may_concern};
+use request::{Request, Signature, Unreadable, is_response, may_concern};
 use stream::{Sets, incremental, whole};
 pub use stream::{Stream, TooLong};
-use tsig::Signer;
+use tsig::{Signer, TsigError};
 pub use tsig::{TsigAlgorithm, TsigKey};
 
 const CLASS_IN: u16 = 1;
@@ -103,6 +104,18 @@ pub enum Attended {
 
 /// Answers a query that is signed, or asks for a transfer or a catalog. `out` has the response.
 pub fn attend(octets: &[u8], door: Door<'_>, around: Circumstances<'_>, out: &mut Vec<u8>) -> Attended {
+    attend_if(&mut |_| true, octets, door, around, out)
+}
+
+/// Like [`attend`], but asks of an answer from zones whether it may be sent before it is signed. Where it may not,
+/// `out` is empty.
+pub(crate) fn attend_if(
+    may_send: &mut dyn FnMut(&Reply) -> bool,
+    octets: &[u8],
+    door: Door<'_>,
+    around: Circumstances<'_>,
+    out: &mut Vec<u8>,
+) -> Attended {
     // Plain answering says nothing to a response; a word to one could go back and forth for ever.
     if is_response(octets) || !may_concern(octets) && door.table.catalogs.is_empty() {
         return Attended::Plain;
@@ -116,21 +129,25 @@ pub fn attend(octets: &[u8], door: Door<'_>, around: Circumstances<'_>, out: &mu
     };
     let visit = Visit::new(&request, door, around);
     match &request.signature {
-        None => visit.attend(None, out),
+        None => visit.attend(None, may_send, out),
         Some(found) => match tsig::verify(octets, found, &visit.settings.keys, door.now) {
-            Ok(signer) => visit.attend(Some(signer), out),
+            Ok(signer) => visit.attend(Some(signer), may_send, out),
             Err(error) => {
                 door.archive.count(TransferEvent::BadSignature);
                 tracing::debug!(client = %around.client, key = %found.name, %error, "signature refused");
-                replied(refusal::bad_signature(error, &request, found, &visit.settings.keys, door.now, out))
+                Attended::Replied(visit.bad_signature(error, found, out))
             }
         },
     }
 }
 
 fn replied(rcode: Rcode) -> Attended {
+    Attended::Replied(reply(rcode))
+}
+
+fn reply(rcode: Rcode) -> Reply {
     let kind = if rcode == Rcode::NoError { ResponseKind::Answer } else { ResponseKind::Error };
-    Attended::Replied(Reply { kind, ..Reply::plain(rcode) })
+    Reply { kind, ..Reply::plain(rcode) }
 }
 
 /// One query with what decides over it.
@@ -150,7 +167,12 @@ impl<'a> Visit<'a> {
         Visit { request, door, around, view, settings }
     }
 
-    fn attend(&self, signer: Option<Signer>, out: &mut Vec<u8>) -> Attended {
+    fn attend(
+        &self,
+        signer: Option<Signer>,
+        may_send: &mut dyn FnMut(&Reply) -> bool,
+        out: &mut Vec<u8>,
+    ) -> Attended {
         if self.is_transfer() {
             return self.transfer(signer, out);
         }
@@ -160,7 +182,7 @@ impl<'a> Visit<'a> {
         }
         let mut around = self.around;
         around.sight.zones = catalog.or(around.sight.zones);
-        match respond(&self.request.unsigned(), around, out) {
+        match respond_if(may_send, &self.request.unsigned(), around, out) {
             None => Attended::Silent,
             Some(reply) => Attended::Replied(self.signed(reply, signer, out)),
         }
@@ -183,18 +205,39 @@ impl<'a> Visit<'a> {
         zones.find(&self.request.question.name).map(|_| zones)
     }
 
-    /// Signs a response; one that is too long for its datagram with the signature is cut off.
+    /// Answers a query whose signature does not hold.
+    fn bad_signature(&self, error: TsigError, found: &Signature<'_>, out: &mut Vec<u8>) -> Reply {
+        let (keys, now) = (&self.settings.keys, self.door.now);
+        refusal::begin(self.request.head, self.request.question.octets, Rcode::NotAuth, out);
+        let append = |out: &mut Vec<u8>| tsig::answer_error(error, found, keys, now, out);
+        self.with_tsig(reply(Rcode::NotAuth), append, out)
+    }
+
+    /// Signs a response; one that is not sent is not signed either.
     fn signed(&self, reply: Reply, signer: Option<Signer>, out: &mut Vec<u8>) -> Reply {
-        let Some(mut signer) = signer else { return reply };
-        let before = signer.clone();
-        signer.sign(out, self.door.now);
-        if self.around.transport != Transport::Udp || out.len() <= self.datagram() {
+        let Some(signer) = signer.filter(|_| !out.is_empty()) else { return reply };
+        self.with_tsig(reply, |out| signer.clone().sign(out, self.door.now), out)
+    }
+
+    /// Appends a TSIG record. Where the response is too long with it, the question and the TSIG record are left,
+    /// with TC set and no error (RFC 8945 section 5.3): the client asks again over TCP. Where long names make even
+    /// that too long, the question alone is left.
+    fn with_tsig(&self, reply: Reply, append: impl Fn(&mut Vec<u8>), out: &mut Vec<u8>) -> Reply {
+        append(out);
+        if out.len() <= self.longest() {
             return reply;
         }
         refusal::cut_off(out, self.request.question.octets);
-        let mut signer = before;
-        signer.sign(out, self.door.now);
-        Reply { truncated: true, ..reply }
+        append(out);
+        if out.len() > self.longest() {
+            refusal::cut_off(out, self.request.question.octets);
+        }
+        Reply { rcode: Rcode::NoError, truncated: true, ..reply }
+    }
+
+    /// How long a response may be.
+    fn longest(&self) -> usize {
+        if self.around.transport == Transport::Udp { self.datagram() } else { usize::from(u16::MAX) }
     }
 
     fn datagram(&self) -> usize {
@@ -209,10 +252,7 @@ impl<'a> Visit<'a> {
                 self.door.archive.count(TransferEvent::Refused);
                 tracing::debug!(client = %self.around.client, zone = %self.request.question.name, %refusal, "transfer refused");
                 let rcode = refusal.write(self.request, out);
-                if let Some(mut signer) = signer {
-                    signer.sign(out, self.door.now);
-                }
-                replied(rcode)
+                Attended::Replied(self.signed(reply(rcode), signer, out))
             }
         }
     }
@@ -238,7 +278,7 @@ impl<'a> Visit<'a> {
             return Ok(archive.offer_at_once(self.view, &zone, serial).unwrap_or(Offer::Later(zone)));
         }
         let offer = archive.offer(self.view, &zone, serial);
-        offer.ok_or_else(|| Refusal::Unavailable("its content is not known".to_owned()))
+        offer.ok_or(Refusal::Unavailable)
     }
 
     fn why_not(&self, signer: Option<&Signer>) -> Refusal {
@@ -265,7 +305,7 @@ impl<'a> Visit<'a> {
             None => served,
         };
         match zone.unavailable() {
-            Some(reason) => Err(Refusal::Unavailable(reason.to_owned())),
+            Some(_) => Err(Refusal::Unavailable),
             None => Ok(Arc::clone(zone)),
         }
     }
@@ -279,8 +319,8 @@ impl<'a> Visit<'a> {
         Attended::Streaming(Stream::new(self.request, sets, signer))
     }
 
-    /// All in one datagram, or the SOA alone: the client then comes again over TCP (RFC 1995
-    /// section 2).
+    /// All in one datagram, or the SOA alone, or nothing with TC set: the client then comes again over TCP
+    /// (RFC 1995 section 2).
     fn give_datagram(&self, offer: Offer, signer: Option<Signer>, out: &mut Vec<u8>) -> Attended {
         let soa = offer.version().soa().cloned();
         let (event, sets) = self.records(offer);
@@ -291,13 +331,18 @@ impl<'a> Visit<'a> {
             self.door.archive.count(event);
             return replied(Rcode::NoError);
         }
-        let fits = write(Box::new(soa.into_iter()), signer, out);
-        if fits { replied(Rcode::NoError) } else { Attended::Silent }
+        if write(Box::new(soa.into_iter()), signer.clone(), out) {
+            return replied(Rcode::NoError);
+        }
+        refusal::begin(self.request.head, self.request.question.octets, Rcode::NoError, out);
+        refusal::cut_off(out, self.request.question.octets);
+        let truncated = Reply { truncated: true, ..reply(Rcode::NoError) };
+        Attended::Replied(self.signed(truncated, signer, out))
     }
 
     /// What is sent, and what that is counted as.
     fn records(&self, offer: Offer) -> (TransferEvent, Sets) {
-        let (is_axfr, now) = (self.request.question.rtype == Rtype::AXFR, self.around.now);
+        let (is_axfr, now) = (self.request.question.rtype == Rtype::AXFR, transfer_time(self.around.now));
         match offer {
             Offer::UpToDate(zone) | Offer::Later(zone) => {
                 (TransferEvent::UpToDate, Box::new(zone.soa().cloned().into_iter()))

@@ -163,7 +163,12 @@ async fn start() -> (server::ServeHandle, Client) {
         table.synced = true;
     });
     // The limiter is asked for every response, and never says no.
-    let rate_limit = RateLimit { per_second: 1_000_000, exempt_loopback: false, ..RateLimit::default() };
+    let rate_limit = RateLimit {
+        per_second: 1_000_000,
+        octets_per_second: u32::MAX,
+        exempt_loopback: false,
+        ..RateLimit::default()
+    };
     let identity = Identity { nsid: None, cookies: Some(CookieKeys::new([7; 16], vec![])) };
     let options = Options { rate_limit, identity: Arc::new(identity), threads: 1, ..Options::default() };
     let handle = serve_with(options, bind(([127, 0, 0, 1], 0).into()).await.unwrap(), endpoint, views);

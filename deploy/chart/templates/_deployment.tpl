@@ -111,3 +111,15 @@ spec:
         {{- toYaml . | nindent 8 }}
       {{- end }}
 {{- end }}
+
+{{/* The arguments that say who may claim which names: alike for the operator and the DNS servers, which plan alike. */}}
+{{- define "fingerpost.tenancyArgs" -}}
+{{- $args := list }}
+{{- if .Values.tenancy.requireDomainGrants }}
+{{- $args = append $args "--require-domain-grants" }}
+{{- end }}
+{{- if ne (join "," .Values.tenancy.gatewayServiceNamespaces) "istio-system,istio-ingress,aks-istio-ingress" }}
+{{- $args = append $args (printf "--gateway-service-namespaces=%s" (join "," .Values.tenancy.gatewayServiceNamespaces)) }}
+{{- end }}
+{{- toJson $args }}
+{{- end }}

@@ -57,7 +57,9 @@ pub(crate) fn run(listen: SocketAddr) -> Result<()> {
 /// Everything on: counters always are, cookies get a key, and the limit holds for loopback too.
 fn options() -> Options {
     let identity = Identity { nsid: None, cookies: Some(CookieKeys::new([7; 16], Vec::new())) };
-    let rate_limit = RateLimit { per_second: OUT_OF_REACH, exempt_loopback: false, ..RateLimit::default() };
+    let (per_second, octets_per_second) = (OUT_OF_REACH, u32::MAX);
+    let rate_limit =
+        RateLimit { per_second, octets_per_second, exempt_loopback: false, ..RateLimit::default() };
     Options { identity: Arc::new(identity), rate_limit, threads: 1, ..Options::default() }
 }
 

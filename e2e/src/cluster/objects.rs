@@ -24,6 +24,9 @@ const LISTS: [&str; 13] = [
     "/apis/networking.istio.io/v1/gateways",
 ];
 
+/// The annotation of a Namespace that grants domains to it.
+const GRANTS: &str = "fingerpost.dev/domains";
+
 /// Fields that differ between two runs of the same thing: identities, versions, times and serials.
 ///
 /// A serial counts changes, and how many of them fall together is not decided by the world.
@@ -56,7 +59,8 @@ impl Cluster {
         Ok(objects)
     }
 
-    /// Removes every object of our kinds, every child, every Service of a test, and what an operator keeps.
+    /// Removes every object of our kinds, every child, every Service of a test, every domain grant, and what an
+    /// operator keeps.
     pub fn remove_objects(&self) -> Result<()> {
         let api = self.api();
         let hooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
@@ -64,6 +68,7 @@ impl Cluster {
         for object in all(&api)?.iter().chain(&kept(&api)?) {
             release(&api, object)?;
         }
+        withdraw_grants(&api)?;
         self.wait_for("the objects to go", |api| Ok(all(api)?.is_empty().then_some(())))
     }
 }
@@ -104,6 +109,17 @@ fn kept(api: &Api) -> Result<Vec<Value>> {
     let leases = api.list_whole("/apis/coordination.k8s.io/v1/leases")?;
     kept.extend(leases.into_iter().filter(|object| named(object, "fingerpost-operator")));
     Ok(kept)
+}
+
+/// Removes the domain grants of all Namespaces: these are never deleted, and a grant binds every test.
+fn withdraw_grants(api: &Api) -> Result<()> {
+    for namespace in api.list_whole("/api/v1/namespaces")? {
+        if !namespace["metadata"]["annotations"][GRANTS].is_null() {
+            let withdrawn = json!({"metadata": {"annotations": {GRANTS: null}}});
+            api.merge(&api.path_of(&namespace)?, &withdrawn)?;
+        }
+    }
+    Ok(())
 }
 
 fn release(api: &Api, object: &Value) -> Result<()> {

@@ -52,6 +52,25 @@ fn every_values_set_passes_helm_lint() -> Result<()> {
 }
 
 #[test]
+fn the_api_is_served_by_a_service_only_where_that_is_asked_for_and_encrypted() -> Result<()> {
+    let of_api = |values: &str| -> Result<Vec<String>> {
+        let objects = render(NAMESPACE, values)?;
+        let mut found = names(&of_kind(&objects, "Service"));
+        found.extend(names(&of_kind(&objects, "ClusterRole")));
+        found.retain(|name| name.contains("-api"));
+        found.sort();
+        Ok(found)
+    };
+    assert_eq!(of_api("{}")?, [""; 0]);
+    let served = of_api("{api: {enabled: true, tlsSecretName: api}}")?;
+    assert_eq!(served, ["fingerpost-api-reader", "fingerpost-dns-api", "fingerpost-operator-api"]);
+    assert_eq!(of_api("{api: {enabled: true, insecure: true}}")?, served);
+    let refused = render(NAMESPACE, "{api: {enabled: true}}").unwrap_err().to_string();
+    assert!(refused.contains("api.tlsSecretName"), "{refused}");
+    Ok(())
+}
+
+#[test]
 fn a_misspelt_value_is_refused_wherever_it_stands() -> Result<()> {
     let text = std::fs::read_to_string(deploy("chart/values.yaml"))?;
     let mut places = Vec::new();
@@ -176,14 +195,31 @@ fn no_role_has_a_wildcard() -> Result<()> {
 }
 
 #[test]
-fn secrets_are_never_listed_in_the_whole_cluster() -> Result<()> {
-    let objects = render(NAMESPACE, "{}")?;
-    for role in of_kind(&objects, "ClusterRole") {
-        let rules = role["rules"].as_array().into_iter().flatten();
-        for rule in rules.filter(|rule| rule["resources"].to_string().contains("\"secrets\"")) {
-            assert_eq!(rule["verbs"], json!(["get"]), "{role}");
+fn no_cluster_role_reads_secrets() -> Result<()> {
+    for (name, values) in values_sets()? {
+        for role in of_kind(&render(NAMESPACE, &values)?, "ClusterRole") {
+            let rules = role["rules"].as_array().into_iter().flatten();
+            let mut of_secrets = rules.filter(|rule| rule["resources"].to_string().contains("\"secrets\""));
+            assert_eq!(of_secrets.next(), None, "{name}: {role}");
         }
     }
+    Ok(())
+}
+
+#[test]
+fn secrets_of_other_namespaces_are_read_by_name_where_they_are_listed() -> Result<()> {
+    let objects = render(NAMESPACE, "{rbac: {secrets: [{namespace: dns, names: [powerdns, tsig]}]}}")?;
+    let elsewhere = |kind: &str| -> Vec<Value> {
+        let all = of_kind(&objects, kind).into_iter();
+        all.filter(|object| object["metadata"]["namespace"] == "dns").cloned().collect()
+    };
+    let rules = json!([{"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["powerdns", "tsig"],
+        "verbs": ["get"]}]);
+    let (roles, bindings) = (elsewhere("Role"), elsewhere("RoleBinding"));
+    assert_eq!(roles.iter().map(|role| &role["rules"]).collect::<Vec<_>>(), [&rules]);
+    assert_eq!(bindings.len(), 1);
+    assert_eq!(bindings[0]["subjects"][0]["namespace"], NAMESPACE);
+    assert_eq!(bindings[0]["roleRef"]["name"], roles[0]["metadata"]["name"]);
     Ok(())
 }
 

@@ -56,6 +56,10 @@ fn the_api_server_accepts_every_values_set() -> Result<()> {
     let dry = ["apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-"];
     // Apart from what is installed: fields that Helm set there would be mixed with these.
     let namespace = cluster.namespace("values")?;
+    // The namespaces in which a values set permits the operator to read Secrets.
+    for with_secrets in ["dns", "apps"] {
+        cluster.ensure_namespace(with_secrets)?;
+    }
     for (name, values) in values_sets()? {
         let said = cluster.kubectl_with("admin", &dry, &template(&namespace, &values)?)?;
         assert!(said.well, "{name}: {}", said.complaint);

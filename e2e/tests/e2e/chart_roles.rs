@@ -155,8 +155,7 @@ fn the_operator_may_do_what_it_does_and_nothing_else() -> Result<()> {
         ("gateways.gateway.networking.k8s.io/status", "patch"),
         ("gateways.networking.istio.io", "create delete get list patch watch"),
         ("managedclusters.cluster.open-cluster-management.io", READ),
-        ("namespaces kube-system", "get"),
-        ("secrets", "get"),
+        ("namespaces", READ),
         ("services", READ),
         ("validatingwebhookconfigurations.admissionregistration.k8s.io fingerpost", "get patch"),
     ]);
@@ -188,6 +187,7 @@ fn the_servers_only_read() -> Result<()> {
         "dnsendpoints.externaldns.k8s.io",
         "gateways.gateway.networking.k8s.io",
         "managedclusters.cluster.open-cluster-management.io",
+        "namespaces",
         "services",
     ];
     let kinds = OWN_KINDS.iter().chain(&foreign);

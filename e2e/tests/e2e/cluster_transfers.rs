@@ -110,6 +110,10 @@ fn records(server: SocketAddr) -> Result<BTreeSet<String>> {
     Ok(axfr(server, "example.org")?.into_iter().collect())
 }
 
+fn without_spaces(text: &str) -> String {
+    text.split_whitespace().collect()
+}
+
 #[test]
 fn knot_and_nsd_follow_a_record_in_steps_and_replicas_send_the_same() -> Result<()> {
     let world = World::alone()?;
@@ -181,8 +185,11 @@ fn a_signed_zone_is_the_same_from_every_replica_and_verifies_at_a_secondary() ->
     let verdict = call("ldns-verify-zone", "ldnsutils", &[&file.display().to_string()])?;
     ensure!(verdict.status.success(), "{verdict:?}");
     for secondary in &secondaries {
-        let signature = |server| dig(server, "added.example.org A +dnssec").map(|told| told.data("RRSIG"));
-        assert_eq!(signature(secondary.dns())?, signature(servers[0].dns())?, "{:?}", secondary.program());
+        // Transferred zones are signed for the start of the week, and responses for the time of the query.
+        let signatures = dig(secondary.dns(), "added.example.org A +dnssec")?.data("RRSIG");
+        ensure!(signatures.len() == 1, "{:?} {signatures:?}", secondary.program());
+        let is_sent = one.iter().any(|line| without_spaces(line).ends_with(&without_spaces(&signatures[0])));
+        ensure!(is_sent, "{:?} {signatures:?} {one:#?}", secondary.program());
     }
     for name in ["transfer", vault] {
         world.api().delete(&format!("/api/v1/namespaces/{OPERATOR_NAMESPACE}/secrets/{name}"))?;

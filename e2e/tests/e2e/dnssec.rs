@@ -66,6 +66,8 @@ impl Signed {
     /// Lets time pass, by making the keys older than they are.
     fn pass(&self, seconds: u64) -> Result<()> {
         let mut keys: Value = serde_json::from_str(&fs::read_to_string(self.key_file())?)?;
+        // A person's file has no checksum.
+        keys.as_object_mut().context("no object")?.remove("checksum");
         for key in keys["keys"].as_array_mut().context("no keys")? {
             let since = key["since"].as_u64().context("no time")?;
             key["since"] = (since - seconds).into();

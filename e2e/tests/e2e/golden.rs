@@ -22,7 +22,7 @@ fn the_cluster_holds_what_the_plan_of_the_folder_prints() -> Result<()> {
     for (folder, name) in FOLDERS {
         let world = World::alone()?;
         let operator = world.operator(&[])?;
-        let metrics = operator.place().metrics();
+        let metrics = operator.place().api();
         apply_by_kubectl(&world, &example(folder)).context(folder)?;
         holds_what_is_planned(&world, &example(folder)).context(folder).context(operator.output())?;
         commands_agree(&world, folder, name, &metrics).context(folder)?;
@@ -45,7 +45,7 @@ fn what_a_dns_server_answers_is_what_the_folder_explains() -> Result<()> {
     let server = world.dns("golden", &[])?;
     holds_what_is_planned(&world, folder.path()).context(operator.output())?;
     let offline = explained(&["www.example.org", &folder.path().display().to_string()])?;
-    for url in [operator.place().metrics(), server.url()] {
+    for url in [operator.place().api(), server.url()] {
         world.expect("the same answers", |_| {
             let online =
                 explained(&["www.example.org", "--url", &url]).map_err(|error| format!("{error:#}"))?;

@@ -30,13 +30,18 @@ const HEADER: usize = 12;
 const STREAMS: usize = 8;
 /// How many hostile packets a test sends; `cargo xtask soak` asks for more.
 const PACKETS: usize = 100_000;
-/// Clients that ask for much and read nothing.
-const LAZY: usize = 60;
+/// Clients that ask for much and read nothing: as many as an address has places.
+const LAZY: u16 = 256;
+/// How many networks they are from: each has a quarter of the places.
+const LAZY_NETWORKS: u16 = 4;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How many queries a flood has.
 const FLOOD: u16 = 4000;
 /// How many responses a second a network gets while it is flooded.
 const LIMIT: usize = 100;
+/// How many octets a second a network gets while it is flooded, and how many names the flood asks for in turn.
+const OCTETS: usize = 20_000;
+const NAMES: u16 = 100;
 
 const SIGNED_AND_STEERED: &str = "\
 apiVersion: dns.homelab.mortenolsen.pro/v1alpha1
@@ -78,8 +83,10 @@ fn start_signed_and_steered() -> (Folder, Up) {
 fn start_in(folder: Folder, flags: &[&str]) -> (Folder, Up) {
     let loud = (0..4).map(|at| format!("loud TXT \"{at} {}\"\n", "x".repeat(100))).collect::<String>();
     let text = (0..40).map(|at| format!("large TXT \"{at} {}\"\n", "x".repeat(200))).collect::<String>();
-    let zone =
-        format!("$TTL 300\n@ SOA ns noc 1 2 3 4 5\n@ NS ns\nns A 192.0.2.1\nwww A 192.0.2.2\n{loud}{text}");
+    let many = (0..NAMES).map(|at| format!("loud{at:02} TXT \"{}\"\n", "x".repeat(250))).collect::<String>();
+    let zone = format!(
+        "$TTL 300\n@ SOA ns noc 1 2 3 4 5\n@ NS ns\nns A 192.0.2.1\nwww A 192.0.2.2\n{loud}{many}{text}"
+    );
     folder.write("example.org.zone", &zone).unwrap();
     let up = Up::start(Options::folder(folder.path()).flags(flags)).unwrap();
     (folder, up)
@@ -171,9 +178,10 @@ fn clients_that_read_nothing_keep_nobody_from_an_answer() {
     let large = packet::large();
     let framed = [&[0, large.len() as u8][..], &large].concat().repeat(500);
     let lazy: Vec<TcpStream> = (0..LAZY)
-        .map(|_| {
-            let mut stream = TcpStream::connect(up.dns(0)).unwrap();
-            stream.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
+        .map(|at| {
+            let from = [127, 255, (at % LAZY_NETWORKS) as u8, (1 + at / LAZY_NETWORKS) as u8];
+            let mut stream = connect_from(from, up.dns(0));
+            stream.set_write_timeout(Some(Duration::from_millis(10))).unwrap();
             let _ = stream.write_all(&framed);
             stream
         })
@@ -184,6 +192,32 @@ fn clients_that_read_nothing_keep_nobody_from_an_answer() {
     stream.write_all(&[&[0, query().len() as u8][..], &query()].concat()).unwrap();
     stream.read_exact(&mut [0; 2]).unwrap();
     drop(lazy);
+}
+
+/// A connection from an address of this machine.
+fn connect_from(from: [u8; 4], server: SocketAddr) -> TcpStream {
+    let connected = block_on(async {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind((std::net::Ipv4Addr::from(from), 0).into())?;
+        socket.connect(server).await?.into_std()
+    });
+    let stream = connected.unwrap().unwrap();
+    stream.set_nonblocking(false).unwrap();
+    stream
+}
+
+/// Each name is far below its own limit.
+#[test]
+fn a_flood_for_many_names_is_not_amplified_past_the_limit_on_octets() {
+    let limit = OCTETS.to_string();
+    let (_folder, up) =
+        start_with(&["--rate-limit-octets", &limit, "--rate-limit-loopback", "--dns-threads", "1"]);
+    let queries: Vec<Vec<u8>> = (0..FLOOD).map(|at| packet::loud_of(at % NAMES)).collect();
+    let seen = Flood::new(up.dns(0), PATIENCE).send(&queries, &query(), query().len());
+    println!("{seen:?}");
+    let allowed = OCTETS as f64 * (1.0 + seen.took.as_secs_f64()) + 1232.0;
+    assert!(seen.full.octets > OCTETS / 2 && seen.full.octets as f64 <= allowed, "{allowed}: {seen:?}");
+    assert!(seen.slipped.octets <= seen.sent.octets / 2 && seen.most_by_one <= 0, "{seen:?}");
 }
 
 /// Amplification is what is left of the answers past the limit, in terms of the queries that they are for.

@@ -180,3 +180,53 @@ fn a_class_or_a_zone_that_is_not_there_is_an_error_with_its_name() -> Result<()>
     }
     Ok(())
 }
+
+#[test]
+fn a_program_is_shown_and_replaced_in_one_step_and_no_manifest_is_made_of_it() -> Result<()> {
+    let scene = Scene::new()?;
+    scene.put("lua", "LUA", &["A \"ifportup(443, {'192.0.2.1'})\""])?;
+    scene.put("other", "LUA", &["A \"'192.0.2.9'\""])?;
+    let table = scene.import(&[])?;
+    let row = table.lines().find(|line| line.contains(" lua.example.com. ")).unwrap_or_default();
+    assert!(
+        row.starts_with("left alone") && row.ends_with("LUA A \"ifportup(443, {'192.0.2.1'})\""),
+        "{table}"
+    );
+    for kind in ["DNSRecord", "Zone"] {
+        let manifests = scene.import(&["--kind", kind, "-o", "yaml"])?;
+        assert!(!manifests.contains("ifportup") && !manifests.contains("65402"), "{manifests}");
+    }
+    // Where the plan has addresses of the name, they replace it.
+    scene.folder.write(
+        "lua.json",
+        &json!({"apiVersion": "dns.homelab.mortenolsen.pro/v1alpha1",
+        "kind": "DNSRecord", "metadata": {"name": "lua", "namespace": "production"},
+        "spec": {"type": "A", "domain": "example.com", "subdomain": "lua", "dnsClassRef": {"name": "edge"},
+            "values": ["192.0.2.7"]}})
+        .to_string(),
+    )?;
+    let table = scene.import(&["--apply"])?;
+    let row = table.lines().find(|line| line.contains(" lua.example.com. ")).unwrap_or_default();
+    assert!(row.starts_with("changed"), "{table}");
+    scene.between.forget();
+    let up = Up::start(Options::folder(scene.folder.path()))?;
+    wait_for("the addresses", || {
+        Ok((dig(scene.powerdns.dns(), "lua.example.com A")?.data("A") == ["192.0.2.7"]).then_some(()))
+    })
+    .map_err(|error| error.context(up.output()))?;
+    let bodies =
+        scene.between.calls().into_iter().filter(|call| call.method == "PATCH").map(|call| call.body);
+    let swap = bodies.filter_map(|body| serde_json::from_str::<Value>(&body).ok()).find(|body| {
+        let sets = body["rrsets"].as_array().cloned().unwrap_or_default();
+        let has = |kind: &str, change: &str| {
+            sets.iter().any(|set| {
+                set["name"] == "lua.example.com." && set["type"] == kind && set["changetype"] == change
+            })
+        };
+        has("LUA", "DELETE") && has("A", "REPLACE")
+    });
+    assert!(swap.is_some(), "{:?}", scene.written());
+    let content = scene.content()?.join("\n");
+    assert!(!content.contains("ifportup") && content.contains("'192.0.2.9'"), "{content}");
+    Ok(())
+}

@@ -11,15 +11,15 @@ mod shapes;
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use backends::powerdns::lua::{self, Expression};
-use backends::powerdns::steered::STEERED;
+use backends::Entry;
+use backends::powerdns::lua::{self, Expression, Program};
 use backends::powerdns::{Powerdns, Version};
-use dns::{Rdata, RecordSet, Rtype};
+use dns::{RecordSet, Rtype};
 use e2e::{PowerDns, Store, block_on, dig, own_address, wait_for};
 
 use crate::powerdns_steering::server;
 use crate::powerdns_steering::target::Target;
-use crate::powerdns_world::{content, creations, name, open, write};
+use crate::powerdns_world::{content, creations_of, name, open, write};
 use model::{Client, Model};
 use shapes::{HOST, PAGE_PORT, Shape, TLS_PORT};
 
@@ -81,24 +81,26 @@ impl Targets {
 }
 
 /// The shapes of both types at each name, as one set of LUA records.
-fn sets(shapes: &[[Shape; 2]]) -> Vec<RecordSet> {
-    let data = |shape: &Shape, rtype| -> Rdata {
-        lua::record(rtype, &shape.expression, shape.version)
-            .unwrap_or_else(|error| panic!("{}: {error}", shape.title))
+fn entries(shapes: &[[Shape; 2]]) -> Vec<Entry> {
+    let entry = |(at, [four, six]): (usize, &[Shape; 2])| {
+        let answers = [(Rtype::A, &four.expression), (Rtype::AAAA, &six.expression)];
+        let program = Program::new(answers, four.version);
+        let program = program.unwrap_or_else(|error| panic!("{}: {error}", four.title));
+        program.at(name(&format!("l{at:03}.{ZONE}")), 30)
     };
-    let set = |(at, [four, six]): (usize, &[Shape; 2])| {
-        let data = vec![data(four, Rtype::A), data(six, Rtype::AAAA)];
-        RecordSet::new(name(&format!("l{at:03}.{ZONE}")), STEERED, 30, data)
-    };
-    shapes.iter().enumerate().map(set).collect()
+    shapes.iter().enumerate().map(entry).collect()
+}
+
+fn sets_of(entries: &[Entry]) -> Vec<RecordSet> {
+    entries.iter().map(|entry| entry.set.clone()).collect()
 }
 
 fn loaded(server: &PowerDns, shapes: &[[Shape; 2]]) -> Powerdns {
     let provider = server.provider().unwrap();
     open(&provider, ZONE).unwrap();
-    let sets = sets(shapes);
-    write(&provider, &creations(ZONE, &sets));
-    assert_eq!(content(&provider, ZONE), sets, "what was written is read back");
+    let entries = entries(shapes);
+    write(&provider, &creations_of(ZONE, &entries));
+    assert_eq!(content(&provider, ZONE), sets_of(&entries), "what was written is read back");
     provider
 }
 
@@ -166,18 +168,18 @@ fn a_body_as_long_as_we_write_one_is_answered() {
     let version = Version { major: 4, minor: 7 };
     let shapes = longest(version);
     assert_eq!(shapes.len(), 6);
-    let record = |(at, shape): (usize, &Shape)| {
-        let data = lua::record(Rtype::A, &shape.expression, version).unwrap();
-        RecordSet::new(name(&format!("l{at:03}.{ZONE}")), STEERED, 30, vec![data])
+    let entry = |(at, shape): (usize, &Shape)| {
+        let program = Program::new([(Rtype::A, &shape.expression)], version).unwrap();
+        program.at(name(&format!("l{at:03}.{ZONE}")), 30)
     };
-    let sets: Vec<RecordSet> = shapes.iter().enumerate().map(record).collect();
+    let entries: Vec<Entry> = shapes.iter().enumerate().map(entry).collect();
     let model = Model { targets: [Ipv4Addr::UNSPECIFIED; 3], up: [false; 3], version };
     for store in Store::ALL {
         let (server, _database) = server(store, &[]);
         let provider = server.provider().unwrap();
         open(&provider, ZONE).unwrap();
-        write(&provider, &creations(ZONE, &sets));
-        assert_eq!(content(&provider, ZONE), sets, "{store:?}");
+        write(&provider, &creations_of(ZONE, &entries));
+        assert_eq!(content(&provider, ZONE), sets_of(&entries), "{store:?}");
         for (number, shape) in shapes.iter().enumerate() {
             expect(&server, number, "A", shape, &CLIENTS[0], &model);
         }

@@ -5,12 +5,13 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener};
 use std::thread;
 
+use backends::Entry;
 use backends::powerdns::Version;
-use backends::powerdns::lua::{self, Expression, Options, Place, PortUp, Selector, UrlUp, Weighted};
+use backends::powerdns::lua::{self, Expression, Options, Place, PortUp, Program, Selector, UrlUp, Weighted};
 use dns::{Rdata, RecordSet, Rtype};
 use e2e::{PowerDns, Store, ask_many, block_on, call, dig, eventually, own_address, question};
 
-use crate::powerdns_world::{content, creations, name, open, write};
+use crate::powerdns_world::{content, creations_of, name, open, write, write_by_hand};
 
 const LUA: Rtype = Rtype(65402);
 const OLD: Version = Version { major: 4, minor: 7 };
@@ -76,11 +77,9 @@ fn every_kind() -> Vec<Expression> {
     ]
 }
 
-fn record_sets(expressions: &[Expression]) -> Vec<RecordSet> {
-    let version = OLD;
-    let data = expressions.iter().map(|expression| lua::record(Rtype::A, expression, version).unwrap());
-    let sets = data.enumerate();
-    sets.map(|(at, data)| RecordSet::new(name(&format!("l{at:03}.lua.test.")), LUA, 30, vec![data])).collect()
+fn entries(expressions: &[Expression]) -> Vec<Entry> {
+    let programs = expressions.iter().map(|expression| Program::new([(Rtype::A, expression)], OLD).unwrap());
+    programs.enumerate().map(|(at, program)| program.at(name(&format!("l{at:03}.lua.test.")), 30)).collect()
 }
 
 #[test]
@@ -98,8 +97,9 @@ fn every_expression_loads_answers_and_reads_back() {
         let hostile =
             texts.map(|options| url_up("http://a'b\"c\\d/", vec![addresses(&["192.0.2.1"])], options));
         let expressions = [every_kind(), hostile.into()].concat();
-        let sets = record_sets(&expressions);
-        write(&provider, &creations("lua.test.", &sets));
+        let entries = entries(&expressions);
+        let sets: Vec<RecordSet> = entries.iter().map(|entry| entry.set.clone()).collect();
+        write(&provider, &creations_of("lua.test.", &entries));
         assert_eq!(content(&provider, "lua.test."), sets, "{store:?}");
         for set in &sets {
             let answer = dig(server.dns(), &format!("{} A", set.name)).unwrap();
@@ -135,7 +135,7 @@ fn the_first_group_with_a_live_member_answers() {
             Options { contains: Some("down".to_owned()), ..Options::default() },
         ),
     ];
-    write(&provider, &creations("lua.test.", &record_sets(&expressions)));
+    write(&provider, &creations_of("lua.test.", &entries(&expressions)));
     eventually(|| dig(server.dns(), "l000.lua.test A").unwrap().data("A") == [live.to_string()]).unwrap();
     assert_eq!(dig(server.dns(), "l001.lua.test A").unwrap().data("A").len(), 2, "all down answers with all");
 }
@@ -279,7 +279,7 @@ fn ten_thousand_hostile_texts_are_read_back_and_run_as_they_are() {
             .enumerate()
             .map(|(at, text)| RecordSet::new(named(at), LUA, 30, vec![telling(text, true)]));
         let sets: Vec<RecordSet> = sets.collect();
-        write(&provider, &creations("lua.test.", &sets));
+        write_by_hand(&server, "lua.test.", &sets);
         assert_eq!(content(&provider, "lua.test."), sets, "{store:?}");
         let questions: Vec<_> =
             (0..texts.len()).map(|at| question(&format!("t{at:04}.lua.test"), 16, None)).collect();
@@ -303,7 +303,7 @@ fn a_long_hostile_text_is_run_as_it_is() {
             RecordSet::new(name(&format!("t{at}.lua.test.")), LUA, 30, vec![telling(text, false)])
         })
         .collect();
-    write(&provider, &creations("lua.test.", &sets));
+    write_by_hand(&server, "lua.test.", &sets);
     assert_eq!(content(&provider, "lua.test."), sets);
     for (at, text) in texts.iter().enumerate() {
         let answer = dig(server.dns(), &format!("t{at}.lua.test TXT +tcp")).unwrap();

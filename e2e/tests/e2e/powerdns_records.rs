@@ -77,8 +77,7 @@ const DATA: &[(Rtype, &[&str])] = &[
     (Rtype::EUI64, &["\\# 8 00005eef1000002a"]),
     (Rtype::URI, &["\\# 10 000a0001 6674703a2f61"]),
     (Rtype::CAA, &["0 issue \"ca.example.net\"", "128 iodef \"mailto:a\\\"b@example.org\""]),
-    (Rtype(65280), &["\\# 3 010203", "\\# 0"]),
-    (Rtype(65401), &["\\# 3 016100"]),
+    (Rtype(62000), &["\\# 3 010203", "\\# 0"]),
 ];
 
 /// One record set a line of the table, each at a name of its own.

@@ -24,7 +24,7 @@ use planner::{Abilities, CheckInterval, Checks, ProbeQuestion, ProbeSpec, ProbeT
 use target::Target;
 use tempfile::TempDir;
 
-use crate::powerdns_world::{content, creations, name, open, write};
+use crate::powerdns_world::{content, creations_of, name, open, write};
 use crate::shares::{assert_shares, from_networks};
 
 const OLD: Version = Version { major: 4, minor: 7 };
@@ -62,9 +62,10 @@ impl World {
 
     /// Writes steered sets of addresses at the names `s0`, `s1` and so on, and reads them back.
     fn put(&self, sets: &[(Vec<IpAddr>, Steering)], probe: &ProbeSpec) {
-        let mut sets: Vec<RecordSet> = sets.iter().enumerate().map(|(at, set)| lua(at, set, probe)).collect();
-        sets.sort_by_key(SetKey::of);
-        write(&self.provider, &creations("steered.test.", &sets));
+        let mut entries: Vec<Entry> = sets.iter().enumerate().map(|(at, set)| lua(at, set, probe)).collect();
+        entries.sort_by_key(|entry| SetKey::of(&entry.set));
+        write(&self.provider, &creations_of("steered.test.", &entries));
+        let sets: Vec<RecordSet> = entries.into_iter().map(|entry| entry.set).collect();
         assert_eq!(content(&self.provider, "steered.test."), sets);
     }
 
@@ -86,7 +87,7 @@ impl World {
 }
 
 /// The LUA set of a steered set.
-fn lua(number: usize, (addresses, steering): &(Vec<IpAddr>, Steering), probe: &ProbeSpec) -> RecordSet {
+fn lua(number: usize, (addresses, steering): &(Vec<IpAddr>, Steering), probe: &ProbeSpec) -> Entry {
     let owner = name(&format!("s{number}.steered.test."));
     let data = addresses.iter().map(|address| match address {
         IpAddr::V4(address) => Rdata::a(*address),
@@ -95,7 +96,7 @@ fn lua(number: usize, (addresses, steering): &(Vec<IpAddr>, Steering), probe: &P
     let set = RecordSet::steered(owner, Rtype::A, 30, data.collect(), steering.clone());
     let lowered = lowered(vec![Entry::from(set)], &|_| Some(probe), OLD);
     assert_eq!(lowered.entries[0].set.rtype, STEERED, "{lowered:?}");
-    lowered.entries[0].set.clone()
+    lowered.entries[0].clone()
 }
 
 fn region(data: &[u16], is_probed: bool) -> Steering {

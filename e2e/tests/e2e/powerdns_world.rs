@@ -3,7 +3,7 @@
 use backends::powerdns::Powerdns;
 use backends::{Batch, Entry, Failure, NewZone, OpenedZone, Provider, SetChange, SetKey};
 use dns::{Name, Rdata, RecordSet, Rtype};
-use e2e::block_on;
+use e2e::{PowerDns, block_on};
 
 /// A name.
 pub(crate) fn name(text: &str) -> Name {
@@ -41,6 +41,43 @@ pub(crate) fn change(before: Option<&RecordSet>, after: Option<&RecordSet>) -> S
 /// A batch that makes these record sets where nothing stands.
 pub(crate) fn creations(zone: &str, sets: &[RecordSet]) -> Batch {
     batch(zone, sets.iter().map(|set| change(None, Some(set))).collect())
+}
+
+/// The same of entries, such as LUA records with the program that they were made from.
+pub(crate) fn creations_of(zone: &str, entries: &[Entry]) -> Batch {
+    let creation =
+        |entry: &Entry| SetChange { key: SetKey::of(&entry.set), before: None, after: Some(entry.clone()) };
+    batch(zone, entries.iter().map(creation).collect())
+}
+
+/// Writes LUA records of any content, as anybody with the API key can and as we never do.
+pub(crate) fn write_by_hand(server: &PowerDns, zone: &str, sets: &[RecordSet]) {
+    for part in sets.chunks(500) {
+        let rrsets: Vec<_> = part.iter().map(lua_by_hand).collect();
+        let body = serde_json::json!({ "rrsets": rrsets }).to_string();
+        server.send("PATCH", &format!("/zones/{zone}"), &body).unwrap();
+    }
+}
+
+fn lua_by_hand(set: &RecordSet) -> serde_json::Value {
+    let records: Vec<_> =
+        set.data.iter().map(|data| serde_json::json!({ "content": lua_content(data) })).collect();
+    serde_json::json!({
+        "name": set.name.to_string(), "type": "LUA", "ttl": set.ttl, "changetype": "REPLACE", "records": records,
+    })
+}
+
+fn lua_content(data: &Rdata) -> String {
+    let (rtype, mut strings) = data.wire().split_at(2);
+    let mut content = Rtype(u16::from_be_bytes([rtype[0], rtype[1]])).to_string();
+    while let Some((length, after)) = strings.split_first() {
+        let (string, after) = after.split_at(usize::from(*length));
+        let text = String::from_utf8(string.to_vec()).unwrap();
+        assert!(!text.contains(['"', '\\']), "{text}");
+        content += &format!(" \"{text}\"");
+        strings = after;
+    }
+    content
 }
 
 /// A batch of changes.

@@ -100,7 +100,7 @@ fn of_every_type() -> Vec<RecordSet> {
             &["4 2 123456789abcdef67890123456789abcdef67890123456789abcdef123456789"],
         ),
         set("old.example.org", "DNAME", 300, &["new.example.net."]),
-        set("unknown.example.org", "TYPE65280", 300, &["\\# 3 0a0b0c"]),
+        set("unknown.example.org", "TYPE62000", 300, &["\\# 3 0a0b0c"]),
     ]
 }
 

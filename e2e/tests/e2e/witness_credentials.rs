@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use e2e::{Alone, Authority, Certified, DocumentServer, Etcd, OPERATOR_NAMESPACE, Operator, wait_for_within};
 use serde_json::{Value, json};
 
+use crate::cluster_transfers::grant;
 use crate::witness::{Region, placement};
 use crate::world::{World, condition};
 
@@ -168,6 +169,11 @@ fn an_operator_uses_a_witness_s_secret_only_where_the_secret_allows_it() -> Resu
     world.apply(&of_namespace(&etcd, Some("elsewhere")))?;
     let operator = world.operator(&["--allow-target=127.0.0.0/8"])?;
     let refusal = "does not let apps/web use it: annotate it with fingerpost.dev/allow-dnsclass: apps/web";
+    // Outside of its own namespace the operator reads what the chart's values list.
+    says(&world, &operator, "add {namespace: elsewhere, names: [witness]} to rbac.secrets of the chart")?;
+    let listed =
+        ["elsewhere", "apps"].map(|one| format!("{{namespace: {one}, names: [witness]}}")).join(", ");
+    grant(&world, &format!("rbac: {{secrets: [{listed}]}}"))?;
     says(&world, &operator, &format!("the Secret elsewhere/witness {refusal}"))?;
     world.apply(&shared("elsewhere", Some("apps/another, apps/web")))?;
     says(&world, &operator, "weu holds the lease, generation 1")?;

@@ -28,7 +28,7 @@ pub struct Tls {
 pub struct Powerdns {
     /// Where the API is, such as `https://powerdns.dns.svc:8081`.
     #[schemars(length(min = 1, max = 2048))]
-    #[x_kube(validation = pattern::URL.rule("spec.powerdns.url"))]
+    #[x_kube(validation = pattern::URL.rule_without_password("spec.powerdns.url"))]
     pub url: String,
     /// The server's identifier in the API.
     #[serde(default = "localhost")]
@@ -109,7 +109,7 @@ pub enum TsigAlgorithm {
 pub struct ExternalDNSWebhook {
     /// Where the provider listens, such as `http://provider.dns.svc:8888`.
     #[schemars(length(min = 1, max = 2048))]
-    #[x_kube(validation = pattern::URL.rule("spec.externalDNSWebhook.url"))]
+    #[x_kube(validation = pattern::URL.rule_without_password("spec.externalDNSWebhook.url"))]
     pub url: String,
     /// Trust and client certificate.
     #[serde(default, skip_serializing_if = "Option::is_none")]

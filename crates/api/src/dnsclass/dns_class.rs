@@ -56,7 +56,7 @@ pub struct DNSClassSpec {
     /// `http://cloudflare-dns.dns.svc:7100`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 2048))]
-    #[x_kube(validation = pattern::URL.rule("spec.server"))]
+    #[x_kube(validation = pattern::URL.rule_without_password("spec.server"))]
     pub server: Option<String>,
     /// The TTL, in seconds, of records that name none and lie in no Zone. Default: 300.
     #[serde(default, rename = "defaultTTL", skip_serializing_if = "Option::is_none")]
@@ -79,6 +79,10 @@ pub struct DNSClassSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1024), inner(length(min = 1, max = 1024)))]
     pub zones: Vec<String>,
+    /// Which objects may take over records that are at the back-end already and that nobody owns, by the
+    /// annotation `fingerpost.dev/adopt: "true"`. Without it none may. `fingerpost up` does not ask for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adoption: Option<Adoption>,
     /// A PowerDNS authoritative server, by its HTTP API.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub powerdns: Option<Powerdns>,
@@ -97,6 +101,16 @@ pub struct DNSClassSpec {
     /// Fingerpost's own DNS server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedded: Option<Embedded>,
+}
+
+/// Which objects may take over records that are at the back-end already.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Adoption {
+    /// The namespaces whose objects may; empty is none.
+    #[serde(default)]
+    #[schemars(length(max = 1024), inner(length(min = 1, max = 63)))]
+    pub namespaces: Vec<String>,
 }
 
 fn half_a_minute() -> u32 {
@@ -173,6 +187,12 @@ impl Default for DNSClassStatus {
 }
 
 impl DNSClassSpec {
+    /// Whether objects of a namespace may take over records that nobody owns.
+    pub fn permits_adoption(&self, namespace: &str) -> bool {
+        let permitted = self.adoption.iter().flat_map(|adoption| &adoption.namespaces);
+        permitted.into_iter().any(|permitted| permitted == namespace)
+    }
+
     /// The back-end that delivers; none where the class is not valid.
     pub fn backend(&self) -> Option<Backend<'_>> {
         let mut named = self.backends().into_iter().flatten();
@@ -275,6 +295,10 @@ impl Body for DNSClassSpec {
         );
         for (index, zone) in self.zones.iter().enumerate() {
             checks.name(&format!("spec.zones[{index}]"), zone);
+        }
+        let namespaces = self.adoption.iter().flat_map(|adoption| &adoption.namespaces).enumerate();
+        for (index, namespace) in namespaces {
+            checks.fits(&pattern::NAMESPACE, &format!("spec.adoption.namespaces[{index}]"), namespace);
         }
         checks.into_problems()
     }

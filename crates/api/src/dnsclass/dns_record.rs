@@ -275,8 +275,11 @@ impl DNSRecordSpec {
         );
         let message = "ends with a dot, which would make it absolute: remove the dot";
         checks.require(!self.subdomain.ends_with('.'), "spec.subdomain", &self.subdomain, message);
-        if let Err(error) = Name::parse_relative(&self.subdomain, &domain) {
-            checks.refuse("spec.subdomain", &self.subdomain, format!("does not make a name: {error}"));
+        match Name::parse_relative(&self.subdomain, &domain) {
+            Ok(name) => checks.not_reserved("spec.subdomain", &self.subdomain, dns::reserved_name(&name)),
+            Err(error) => {
+                checks.refuse("spec.subdomain", &self.subdomain, format!("does not make a name: {error}"));
+            }
         }
     }
 
@@ -328,7 +331,9 @@ impl DNSRecordSpec {
                 let message = "is not an IPv6 address: AAAA takes addresses such as `2001:db8::1`";
                 checks.require(value.parse::<Ipv6Addr>().is_ok(), field, value, message);
             }
-            DNSRecordType::Txt => {}
+            DNSRecordType::Txt => {
+                checks.not_reserved(field, value, dns::reserved_data(&Rdata::txt(value)));
+            }
             DNSRecordType::Caa => {
                 if let Err(error) = Rdata::parse(Rtype::CAA, value, &Name::root()) {
                     checks.refuse(field, "", error.to_string());

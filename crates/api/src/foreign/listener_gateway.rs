@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::addresses::{Rejected, is_address, is_host_name};
 use crate::Published;
 use crate::meta::ForeignMetadata;
 use crate::object::{Body, Manifest};
@@ -15,6 +16,9 @@ pub struct ListenerGateway {
     pub listeners: Vec<Listener>,
     /// The addresses in its status, in order.
     pub addresses: Vec<GatewayAddress>,
+    /// What is ignored there.
+    #[serde(skip)]
+    pub rejected: Rejected,
 }
 
 /// One listener of a Gateway.
@@ -54,6 +58,36 @@ impl GatewayAddress {
     }
 }
 
+impl GatewayAddress {
+    /// Whether its type is one that is read.
+    fn is_of_known_type(&self) -> bool {
+        matches!(
+            self.r#type.as_deref(),
+            None | Some("IPAddress" | "Hostname")
+                | Some("kuadrant.io/MultiClusterIPAddress" | "kuadrant.io/MultiClusterHostnameAddress")
+        )
+    }
+
+    /// The value for a message, with its type where that is the mistake.
+    fn into_text(self) -> String {
+        match self.r#type.as_deref() {
+            Some(kind) if !self.is_of_known_type() && !self.value.is_empty() => {
+                format!("{kind} {}", self.value)
+            }
+            _ => self.value,
+        }
+    }
+
+    /// Whether it is what its type says.
+    fn is_usable(&self) -> bool {
+        let Some((_, text)) = self.parts() else { return false };
+        match self.r#type.as_deref() {
+            Some("IPAddress" | "kuadrant.io/MultiClusterIPAddress") => is_address(text),
+            _ => is_address(text) || is_host_name(text),
+        }
+    }
+}
+
 impl Body for ListenerGateway {
     type Manifest = GatewayManifest;
 
@@ -88,9 +122,18 @@ impl Manifest for GatewayManifest {
     type Body = ListenerGateway;
 
     fn open(self) -> (Meta, ListenerGateway, Option<Published>) {
+        let all = self.status.and_then(|status| status.addresses).unwrap_or_default();
+        // An address of another type is nothing to complain of beside one that can be used.
+        let has_usable = all.iter().any(GatewayAddress::is_usable);
+        let is_taken =
+            |address: &GatewayAddress| address.is_usable() || has_usable && !address.is_of_known_type();
+        let (addresses, rejected): (Vec<_>, Vec<_>) = all.into_iter().partition(is_taken);
+        let (texts, empty): (Vec<_>, Vec<_>) =
+            rejected.into_iter().map(GatewayAddress::into_text).partition(|text| !text.is_empty());
         let gateway = ListenerGateway {
             listeners: self.spec.and_then(|spec| spec.listeners).unwrap_or_default(),
-            addresses: self.status.and_then(|status| status.addresses).unwrap_or_default(),
+            addresses,
+            rejected: Rejected { texts, empty: empty.len(), keeps_last: false },
         };
         (self.metadata.into(), gateway, None)
     }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::addresses::{Rejected, is_address, is_host_name};
 use crate::Published;
 use crate::meta::ForeignMetadata;
 use crate::object::{Body, Manifest};
@@ -17,6 +18,9 @@ pub struct Service {
     pub load_balancer: bool,
     /// The addresses in `status.loadBalancer.ingress`, in order.
     pub ingress: Vec<Ingress>,
+    /// What is ignored there.
+    #[serde(skip)]
+    pub rejected: Rejected,
 }
 
 /// One address of a load balancer.
@@ -28,6 +32,30 @@ pub struct Ingress {
     /// Its host name, where the provider gives no address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
+}
+
+impl Service {
+    /// Adds what an entry of the status has; what is no address is put aside.
+    fn add(&mut self, Ingress { ip, hostname }: Ingress) {
+        if ip.is_none() && hostname.is_none() {
+            self.rejected.empty += 1;
+            return;
+        }
+        let (ip, bad_ip) = sorted(ip, is_address);
+        let (hostname, bad_hostname) = sorted(hostname, is_host_name);
+        self.rejected.texts.extend(bad_ip.into_iter().chain(bad_hostname));
+        if ip.is_some() || hostname.is_some() {
+            self.ingress.push(Ingress { ip, hostname });
+        }
+    }
+}
+
+/// A text that is good, or else bad.
+fn sorted(text: Option<String>, is_good: fn(&str) -> bool) -> (Option<String>, Option<String>) {
+    match text {
+        Some(text) if is_good(&text) => (Some(text), None),
+        bad => (None, bad),
+    }
 }
 
 impl Body for Service {
@@ -71,14 +99,11 @@ impl Manifest for ServiceManifest {
     type Body = Service;
 
     fn open(self) -> (Meta, Service, Option<Published>) {
-        let service = Service {
-            load_balancer: self.spec.and_then(|spec| spec.r#type).as_deref() == Some(LOAD_BALANCER),
-            ingress: self
-                .status
-                .and_then(|status| status.load_balancer)
-                .and_then(|balancer| balancer.ingress)
-                .unwrap_or_default(),
-        };
+        let balancer = self.status.and_then(|status| status.load_balancer);
+        let entries = balancer.and_then(|balancer| balancer.ingress).unwrap_or_default();
+        let load_balancer = self.spec.and_then(|spec| spec.r#type).as_deref() == Some(LOAD_BALANCER);
+        let mut service = Service { load_balancer, ..Service::default() };
+        entries.into_iter().for_each(|entry| service.add(entry));
         (self.metadata.into(), service, None)
     }
 }

@@ -109,7 +109,7 @@ impl Body for RecordSpec {
             let message = "stands for the zone, and none is named: add a zoneRef or write the full name";
             checks.refuse("spec.domainName", "@", message);
         } else {
-            checks.relative_name("spec.domainName", &self.domain_name);
+            checks.owner_name("spec.domainName", &self.domain_name);
         }
         if let Some(reference) = &self.zone_ref {
             reference.check("spec.zoneRef", &mut checks);
@@ -136,24 +136,24 @@ impl RecordSpec {
         if let Some(message) = not_a_users(rtype) {
             return checks.refuse("spec.type", &self.r#type, message);
         }
-        if let Err(error) = Rdata::parse(rtype, &self.rdata, &Name::root()) {
-            checks.refuse("spec.rdata", "", error.to_string());
+        match Rdata::parse(rtype, &self.rdata, &Name::root()) {
+            Ok(data) => checks.not_reserved("spec.rdata", &self.rdata, dns::reserved_data(&data)),
+            Err(error) => checks.refuse("spec.rdata", "", error.to_string()),
         }
     }
 }
 
 /// Why a type cannot be a user's record.
-fn not_a_users(rtype: Rtype) -> Option<&'static str> {
+fn not_a_users(rtype: Rtype) -> Option<String> {
     const SIGNING: [u16; 4] = [46, 47, 50, 51];
     match rtype {
         Rtype::SOA => Some(
-            "records are made from the Zone's own fields: set refresh, retry, expire and the others there",
+            "records are made from the Zone's own fields: set refresh, retry, expire and the others there"
+                .to_owned(),
         ),
-        Rtype(number) if SIGNING.contains(&number) => Some("records are made by signing: remove it"),
-        // RFC 6895 section 3.1: the types of queries and of messages are no data.
-        Rtype(0 | 41 | 128..=255) => {
-            Some("is a type of queries, not of records: use a type of data such as `A`")
+        Rtype(number) if SIGNING.contains(&number) => {
+            Some("records are made by signing: remove it".to_owned())
         }
-        _ => None,
+        rtype => rtype.refusal().map(|refusal| refusal.to_string()),
     }
 }

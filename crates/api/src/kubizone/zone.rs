@@ -266,7 +266,9 @@ impl ZoneSpec {
                 "would be the parent zone itself: give the zone a name of its own",
             );
         }
-        let wildcard = checks.name(field, text).is_some_and(|name| name.is_wildcard());
+        let name = checks.name(field, text);
+        checks.not_reserved(field, text, name.as_ref().and_then(dns::reserved_name));
+        let wildcard = name.is_some_and(|name| name.is_wildcard());
         checks.require(!wildcard, field, text, "is a wildcard, which a zone cannot be: name the zone itself");
     }
 

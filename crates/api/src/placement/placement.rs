@@ -232,7 +232,9 @@ impl Body for PlacementSpec {
 
     fn validate(&self, _: &Meta) -> Vec<Problem> {
         let mut checks = Checks::default();
-        checks.name("spec.hostname", &self.hostname);
+        if let Some(name) = checks.name("spec.hostname", &self.hostname) {
+            checks.not_reserved("spec.hostname", &self.hostname, dns::reserved_name(&name));
+        }
         checks.ttl("spec.ttl", self.ttl);
         if let Some(class) = &self.dns_class_ref {
             class.check("spec.dnsClassRef", &mut checks);

@@ -80,7 +80,7 @@ pub struct KubernetesWitness {
 pub struct HttpWitness {
     /// The URL of the document.
     #[schemars(length(min = 1, max = 2048))]
-    #[x_kube(validation = pattern::URL.rule("spec.witness.http.url"))]
+    #[x_kube(validation = pattern::URL.rule_without_password("spec.witness.http.url"))]
     pub url: String,
     /// A Secret whose key `token` is sent as a bearer token.
     #[serde(default, skip_serializing_if = "Option::is_none")]

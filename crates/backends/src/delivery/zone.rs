@@ -33,6 +33,7 @@ use super::backoff::{Backoff, Moment};
 use super::origin::{Origin, Wanted};
 use super::task::{Job, Outcome, What};
 use super::{Known, Node, Report, Settings, Trouble, Written};
+use crate::powerdns::steered::STEERED;
 use crate::{Entry, Failure, NewZone, Reading, SetKey, marks};
 use guard::Guard;
 use held::{Held, Marks};
@@ -234,6 +235,14 @@ impl Zone {
     /// Makes a set ours as soon as it is wanted.
     pub(super) fn adopt(&mut self, key: SetKey, at: At<'_>) {
         let name = key.name.clone();
+        if matches!(key.rtype, Rtype::A | Rtype::AAAA) {
+            // A program that answers with addresses is replaced by them, so its content has to be known.
+            let program = SetKey { name: name.clone(), rtype: STEERED };
+            if self.held.get(&program) == Some(&Held::Something) {
+                self.active.entry(name.clone()).or_default().look = true;
+            }
+            self.adopted.insert(program);
+        }
         self.adopted.insert(key);
         self.work_out(&name, at);
     }

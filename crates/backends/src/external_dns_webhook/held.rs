@@ -49,7 +49,7 @@ impl Held {
         let endpoints: Vec<&Endpoint> = endpoints.iter().collect();
         let set: RecordSet = set_of(key, &endpoints)?;
         let properties = endpoints.iter().flat_map(|endpoint| endpoint.properties()).collect();
-        Some(Entry { set, domain: None, properties })
+        Some(Entry::new(set, None, properties))
     }
 
     /// Everything in a zone that can be told as record sets.

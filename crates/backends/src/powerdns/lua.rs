@@ -14,11 +14,14 @@ mod tests;
 mod write;
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use dns::{Rdata, Rtype};
+use dns::{Name, Rdata, RecordSet, Rtype};
 use thiserror::Error;
 
 use super::Version;
+use super::content::LUA;
+use crate::Entry;
 
 /// What a LUA record answers with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,6 +136,43 @@ pub enum LuaError {
     TooLong,
 }
 
+/// The data of a LUA record set that was made from expressions.
+///
+/// PowerDNS executes what such a record holds. This type has no other constructor than the one from
+/// expressions, and the back-end writes LUA records from it alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program(Arc<[Rdata]>);
+
+impl Program {
+    /// One record for each type that is answered with.
+    pub fn new<'a>(
+        answers: impl IntoIterator<Item = (Rtype, &'a Expression)>,
+        version: Version,
+    ) -> Result<Program, LuaError> {
+        let data = answers.into_iter().map(|(rtype, expression)| record(rtype, expression, version));
+        let mut data = data.collect::<Result<Vec<Rdata>, LuaError>>()?;
+        data.sort_unstable();
+        data.dedup();
+        if data.is_empty() { Err(LuaError::Empty) } else { Ok(Program(data.into())) }
+    }
+
+    /// The record set of a name that answers by this program.
+    pub fn at(self, name: Name, ttl: u32) -> Entry {
+        let set = RecordSet::new(name, LUA, ttl, self.0.to_vec());
+        Entry { program: Some(self), ..Entry::from(set) }
+    }
+
+    /// How many octets the data has.
+    pub(super) fn len(&self) -> usize {
+        self.0.iter().map(|data| data.wire().len()).sum()
+    }
+
+    /// The record data, where it is that of the set.
+    pub(super) fn data_of(&self, set: &RecordSet) -> Option<&[Rdata]> {
+        (set.rtype == LUA && set.data[..] == self.0[..]).then_some(&self.0[..])
+    }
+}
+
 /// The data of a LUA record that answers with records of this type.
 pub fn record(answers: Rtype, expression: &Expression, version: Version) -> Result<Rdata, LuaError> {
     let tokens = write::tokens(expression, version)?;
@@ -144,7 +184,7 @@ pub fn record(answers: Rtype, expression: &Expression, version: Version) -> Resu
         wire.push(u8::try_from(string.len()).map_err(|_| LuaError::TooLong)?);
         wire.extend_from_slice(string.as_bytes());
     }
-    Rdata::from_wire(super::content::LUA, &wire).map_err(|_| LuaError::TooLong)
+    Rdata::from_wire(LUA, &wire).map_err(|_| LuaError::TooLong)
 }
 
 /// PowerDNS breaks off a body after 1,000 instructions, as it is installed; no answer would be left then.

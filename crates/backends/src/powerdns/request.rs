@@ -7,6 +7,8 @@ use dns::{Name, Rdata, RecordSet, Rtype};
 use serde::Serialize;
 
 use super::content;
+use super::lua::Program;
+use crate::provider::EXECUTED;
 use crate::{Failure, NewZone, SetChange};
 
 /// A server as it is installed takes 2 MiB at once; one that takes less gets halves.
@@ -106,13 +108,16 @@ pub(super) fn readable(body: &[u8]) -> String {
 
 /// The body that makes a zone.
 pub(super) fn new_zone(zone: &NewZone, kind: ZoneKind, dnssec: bool) -> Result<String, Failure> {
-    let rrsets = [&zone.soa, &zone.name_servers].map(|set| Rrset { changetype: None, ..replace(set) });
-    text(&Zone { rrsets: rrsets.into(), ..settings(zone, kind, dnssec) })
+    let sets = [&zone.soa, &zone.name_servers].into_iter();
+    let rrsets = sets.map(|set| Ok(Rrset { changetype: None, ..replace(set, plain_contents(set)?) }));
+    let rrsets = rrsets.collect::<Result<Vec<_>, Failure>>()?;
+    text(&Zone { rrsets, ..settings(zone, kind, dnssec) })
 }
 
 /// The bodies that finish a zone whose making was cut short: its settings, and then its records.
 pub(super) fn completion(zone: &NewZone, kind: ZoneKind, dnssec: bool) -> Result<(String, String), Failure> {
-    let sets = [text(&replace(&zone.soa))?, text(&replace(&zone.name_servers))?];
+    let rrset = |set: &RecordSet| text(&replace(set, plain_contents(set)?));
+    let sets = [rrset(&zone.soa)?, rrset(&zone.name_servers)?];
     Ok((text(&settings(zone, kind, dnssec))?, wrapped(&sets.join(","))))
 }
 
@@ -201,7 +206,28 @@ pub(super) fn rrset(change: &SetChange, serial: u32) -> Result<String, Failure> 
     if after.set.data.iter().map(|data| data.wire().len()).sum::<usize>() > LARGEST_SET {
         return Err(Failure::Refused("INVALID_VALUE"));
     }
-    text(&replace(&at_serial(&after.set, serial)))
+    let set = at_serial(&after.set, serial);
+    let contents = match &after.program {
+        Some(program) => program_contents(&set, program)?,
+        None => plain_contents(&set)?,
+    };
+    text(&replace(&set, contents))
+}
+
+/// What the records of a plain set hold. PowerDNS executes some of the types for private use, so no plain set
+/// has one: this is the last place before the request, whatever the set was made from.
+fn plain_contents(set: &RecordSet) -> Result<Vec<Record>, Failure> {
+    let is_plain = set.rtype.refusal().is_none() && set.data.iter().all(|data| data.rtype() == set.rtype);
+    if is_plain { Ok(contents(&set.data)) } else { Err(EXECUTED) }
+}
+
+/// What LUA records hold: the data of the program that they were made from.
+fn program_contents(set: &RecordSet, program: &Program) -> Result<Vec<Record>, Failure> {
+    program.data_of(set).map(contents).ok_or(EXECUTED)
+}
+
+fn contents(data: &[Rdata]) -> Vec<Record> {
+    data.iter().map(|data| Record { content: content::content(data) }).collect()
 }
 
 /// PowerDNS counts the serial on from the one in a new SOA, which must not set it back.
@@ -215,13 +241,13 @@ fn at_serial(set: &RecordSet, serial: u32) -> RecordSet {
     }
 }
 
-fn replace(set: &RecordSet) -> Rrset {
+fn replace(set: &RecordSet, contents: Vec<Record>) -> Rrset {
     Rrset {
         name: set.name.to_string(),
         r#type: content::type_name(set.rtype),
         changetype: Some("REPLACE"),
         ttl: Some(set.ttl),
-        records: Some(set.data.iter().map(|data| Record { content: content::content(data) }).collect()),
+        records: Some(contents),
     }
 }
 

@@ -16,7 +16,7 @@ use dns::{Geo, ProbeId, Rdata, RecordSet, Rtype, Steering};
 use planner::{ProbeQuestion, ProbeSpec, Probes};
 
 use super::content::LUA;
-use super::lua::{self, Expression, Options, Place, PortUp, Selector, UrlUp, Weighted};
+use super::lua::{Expression, Options, Place, PortUp, Program, Selector, UrlUp, Weighted};
 use super::{Version, request};
 use crate::Entry;
 
@@ -39,7 +39,7 @@ pub const STEERED: Rtype = LUA;
 /// The other type's may be as long.
 pub fn is_writable(set: &RecordSet, probes: Probes<'_>) -> bool {
     let written = lua_set(std::slice::from_ref(set), probes, EXACT);
-    written.is_some_and(|written| octets(&written.data) <= request::LARGEST_SET / 2)
+    written.is_some_and(|(program, _)| program.len() <= request::LARGEST_SET / 2)
 }
 
 /// What a PowerDNS of a version is to hold for the record sets of one name. What cannot be written as Lua
@@ -52,8 +52,9 @@ pub fn lowered(entries: Vec<Entry>, probes: Probes<'_>, version: Version) -> Low
     let (addresses, mut others): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(is_address);
     let sets: Vec<RecordSet> = addresses.iter().map(|entry| entry.set.clone()).collect();
     match lua_set(&sets, probes, version).filter(|_| sets.iter().any(is_choosing)) {
-        Some(set) => {
-            others.push(Entry::from(set));
+        Some((program, ttl)) => {
+            let name = sets.first().map(|set| set.name.clone());
+            others.extend(name.map(|name| program.at(name, ttl)));
             Lowered { entries: unsteered(others), spoken_for: sets }
         }
         None => Lowered { entries: unsteered([others, addresses].concat()), spoken_for: Vec::new() },
@@ -78,23 +79,17 @@ pub(crate) fn unsteered(entries: Vec<Entry>) -> Vec<Entry> {
     entries.into_iter().map(plain).collect()
 }
 
-/// One LUA set that answers as all of these sets say.
-fn lua_set(sets: &[RecordSet], probes: Probes<'_>, version: Version) -> Option<RecordSet> {
-    let first = sets.first()?;
-    let data = sets.iter().map(|set| {
+/// The program that answers as all of these sets say, and its TTL.
+fn lua_set(sets: &[RecordSet], probes: Probes<'_>, version: Version) -> Option<(Program, u32)> {
+    let answers = sets.iter().map(|set| {
         let expression = Writer { data: &set.data, probes, version }.set(set)?;
-        lua::record(set.rtype, &expression, version).ok()
+        Some((set.rtype, expression))
     });
-    let data = data.collect::<Option<Vec<Rdata>>>()?;
-    if octets(&data) > request::LARGEST_SET {
-        return None;
-    }
+    let answers = answers.collect::<Option<Vec<_>>>()?;
+    let program =
+        Program::new(answers.iter().map(|(rtype, expression)| (*rtype, expression)), version).ok()?;
     let ttl = sets.iter().map(|set| set.ttl).min()?;
-    Some(RecordSet::new(first.name.clone(), LUA, ttl, data))
-}
-
-fn octets(data: &[Rdata]) -> usize {
-    data.iter().map(|data| data.wire().len()).sum()
+    (program.len() <= request::LARGEST_SET).then_some((program, ttl))
 }
 
 struct Writer<'a, 'p> {

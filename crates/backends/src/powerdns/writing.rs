@@ -66,7 +66,7 @@ impl Powerdns {
     pub(super) async fn send(&self, batch: &Batch, facts: &Facts, results: &mut Results) -> Option<u32> {
         let sound: Vec<usize> = (0..results.len()).filter(|index| results[*index].is_ok()).collect();
         let mut foreseen = self.foresight.take_texts(&batch.zone).into_iter().peekable();
-        let text = |change: &SetChange| match foreseen.next_if(|(known, _)| known == change) {
+        let text = |change: &SetChange| match foreseen.next_if(|(known, _)| is_same(known, change)) {
             Some((_, text)) => text,
             None => request::rrset(change, facts.serial),
         };
@@ -194,6 +194,12 @@ fn standing(batch: &Batch, found: &HashMap<SetKey, RecordSet>) -> Result<Results
         .iter()
         .map(|change| if holds(change) { Ok(()) } else { Err(Failure::Changed) })
         .collect())
+}
+
+/// Whether a change is the one that was foreseen, made from the same program.
+fn is_same(known: &SetChange, change: &SetChange) -> bool {
+    let program = |change: &SetChange| change.after.as_ref().and_then(|after| after.program.clone());
+    known == change && program(known) == program(change)
 }
 
 fn fail<'a>(pieces: impl Iterator<Item = &'a [Group]>, failure: &Failure, results: &mut Results) {

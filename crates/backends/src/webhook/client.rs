@@ -26,6 +26,7 @@ use self::request::{Target, Trace};
 use super::protocol::{self, BATCH, Change, Health, PRESENTATION};
 use super::verification::Fence;
 use super::{Keys, record};
+use crate::provider::PlainBatch;
 use crate::transport::http::HttpClient;
 use crate::{Batch, Entry, Failure, NewZone, OpenedZone, Provider, Reading, Reply, SetChange, SetKey};
 
@@ -94,7 +95,7 @@ impl Webhook {
             Meaning::Done(Some(found)) => {
                 let set = record::record_set(&found, 0).map_err(|_| Failure::Unreadable)?;
                 let same = SetKey::of(&set) == *key && found.ttl.is_some();
-                let entry = Entry { set, domain: Some(domain.clone()), properties: found.provider_specific };
+                let entry = Entry::new(set, Some(domain.clone()), found.provider_specific);
                 if same { Ok(Some(entry)) } else { Err(Failure::Unreadable) }
             }
             Meaning::Done(None) => Err(Failure::Unreadable),
@@ -245,24 +246,31 @@ impl Provider for Webhook {
 
     fn write<'a>(&'a self, batch: &'a Batch) -> BoxFuture<'a, Vec<Result<(), Failure>>> {
         Box::pin(async move {
-            self.negotiate().await;
-            if batch.changes.len() < 2 || !self.extensions.has(Extensions::BATCH) {
-                return self.write_in_turn(batch).await;
-            }
-            match self.write_together(batch).await {
-                Ok(results) => results,
-                Err(failure) if is_without_batch(&failure) => {
-                    // It had the extension when it was asked, and has not any more.
-                    self.extensions.put(0);
-                    self.write_in_turn(batch).await
-                }
-                Err(failure) => batch.changes.iter().map(|_| Err(failure.clone())).collect(),
-            }
+            let plain = PlainBatch::of(batch);
+            plain.results(self.make(plain.allowed()).await)
         })
     }
 
     fn settle<'a>(&'a self, _: &'a Name) -> Reply<'a, ()> {
         Box::pin(async { Ok(()) })
+    }
+}
+
+impl Webhook {
+    async fn make(&self, batch: &Batch) -> Vec<Result<(), Failure>> {
+        self.negotiate().await;
+        if batch.changes.len() < 2 || !self.extensions.has(Extensions::BATCH) {
+            return self.write_in_turn(batch).await;
+        }
+        match self.write_together(batch).await {
+            Ok(results) => results,
+            Err(failure) if is_without_batch(&failure) => {
+                // It had the extension when it was asked, and has not any more.
+                self.extensions.put(0);
+                self.write_in_turn(batch).await
+            }
+            Err(failure) => batch.changes.iter().map(|_| Err(failure.clone())).collect(),
+        }
     }
 }
 

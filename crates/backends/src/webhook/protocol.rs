@@ -209,6 +209,10 @@ codes! {
     UnknownPath = "UNKNOWN_PATH" 404,
     /// Extension: the path has no such method.
     MethodNotAllowed = "METHOD_NOT_ALLOWED" 405,
+    /// Extension: the Host is not the server's, or a web page of another origin sends the request.
+    Forbidden = "FORBIDDEN" 403,
+    /// Extension: a write whose body is not announced as JSON.
+    UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE" 415,
     /// Extension: what stands behind the server cannot be reached.
     Unavailable = "UNAVAILABLE" 503,
 }

@@ -98,9 +98,10 @@ fn check_type(rtype: Rtype) -> Result<(), Invalid> {
         rtype,
         Rtype::SOA | Rtype::RRSIG | Rtype::NSEC | Rtype::NSEC3 | Rtype::NSEC3PARAM | Rtype::DNSKEY
     );
-    match rtype.is_meta() || internal {
-        true => Err(Invalid::new(Code::InvalidRecord, message)),
-        false => Ok(()),
+    match (rtype.refusal(), internal) {
+        (Some(refusal), _) => Err(Invalid::new(Code::InvalidRecord, format!("type: {rtype} {refusal}"))),
+        (None, true) => Err(Invalid::new(Code::InvalidRecord, message)),
+        (None, false) => Ok(()),
     }
 }
 

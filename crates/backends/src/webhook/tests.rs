@@ -391,7 +391,7 @@ fn round_trip<T: serde::Serialize + serde::de::DeserializeOwned>(value: &Value) 
 #[case("A", "example.com", "*.apps", "/records/A/example.com/*.apps")]
 #[case("SRV", "example.com", "_sip._tcp", "/records/SRV/example.com/_sip._tcp")]
 #[case("PTR", "2.0.192.in-addr.arpa", "0/25", "/records/PTR/2.0.192.in-addr.arpa/0%2F25")]
-#[case("TYPE65280", "example.com", r"a\.b", r"/records/TYPE65280/example.com/a%5C.b")]
+#[case("TYPE62000", "example.com", r"a\.b", r"/records/TYPE62000/example.com/a%5C.b")]
 fn paths_lead_back(#[case] rtype: &str, #[case] domain: &str, #[case] subdomain: &str, #[case] path: &str) {
     let (domain, subdomain) = (domain.to_owned(), subdomain.to_owned());
     let identity = Identity { r#type: rtype.parse().unwrap(), domain, subdomain };

@@ -84,6 +84,20 @@ impl Verifier {
         nonces.remember(nonce, timestamp, now.as_second());
     }
 
+    /// Whether a request could be believed as far as its headers tell, so that the body of one that cannot is not read.
+    pub fn precheck(&self, headers: &HeaderMap, now: Timestamp) -> Result<(), Refusal> {
+        let request = Arrived { method: "", path: "", headers, body: &[] };
+        let moment: Timestamp = request.header(TIMESTAMP)?.parse().map_err(|_| Refusal::Signature)?;
+        if (moment.as_second() - now.as_second()).abs() > WINDOW {
+            return Err(Refusal::Stale);
+        }
+        request.header(SIGNATURE)?;
+        match self.is_bound(request.header(NONCE)?, &request) {
+            true => Ok(()),
+            false => Err(Refusal::Signature),
+        }
+    }
+
     /// Whether a request is believed. Its nonce is remembered only if it is.
     pub fn verify(&self, request: &Arrived<'_>, now: Timestamp) -> Result<(), Refusal> {
         let (timestamp, nonce) = (request.header(TIMESTAMP)?, request.header(NONCE)?);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use dns::{Name, Rdata, RecordSet, Rtype, Soa};
 
+use crate::provider::EXECUTED;
 use crate::unit::{Claim, Unit, units};
 use crate::{Batch, Failure, NewZone, SetChange, SetKey};
 
@@ -81,6 +82,7 @@ impl Content {
         let before = change.before.as_ref().map(|entry| &entry.set);
         let is_soa = change.key.rtype == Rtype::SOA;
         match (&change.after, self.get(&change.key)) {
+            _ if change.writes_executed() => Err(EXECUTED),
             _ if !change.key.name.is_in(&self.origin) => Err(Failure::Refused("NOTZONE")),
             // The serial moves by itself, so a SOA is never quite what it was.
             (_, now) if now != before && !is_soa => Err(Failure::Changed),

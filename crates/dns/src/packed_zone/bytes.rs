@@ -47,7 +47,7 @@ impl PackedZone {
         let soa = apex.and_then(|apex| apex.set(Rtype::SOA)).map(|soa| soa.to_record_set(origin.clone()));
         // The hash tells when nodes are missing.
         let soa = soa.filter(|_| checked.soas == 1 && checked.hash == hash);
-        Ok(PackedZone {
+        let zone = PackedZone {
             soa: soa.ok_or(PackedZoneError::Malformed)?,
             origin,
             records: checked.records,
@@ -55,7 +55,14 @@ impl PackedZone {
             hash,
             places: checked.places.into(),
             buffer: octets.into(),
-        })
+        };
+        if checked.has_refused { zone.without_refused() } else { Ok(zone) }
+    }
+
+    /// The zone without the types that no record may have: an earlier version may have kept some.
+    fn without_refused(&self) -> Result<PackedZone, PackedZoneError> {
+        let allowed = self.iter().filter(|set| set.rtype.refusal().is_none());
+        PackedZone::from_sets(self.origin.clone(), allowed)
     }
 }
 
@@ -75,6 +82,8 @@ struct Checked {
     sets: usize,
     soas: usize,
     hash: u64,
+    /// Whether some set has a type that no record may have.
+    has_refused: bool,
 }
 
 impl Checked {
@@ -106,6 +115,7 @@ impl Checked {
             }
             let ttl = reader.u32()?;
             self.read_records(reader, |wire| hash_parts(origin.key(), below, rtype, ttl, wire), rtype)?;
+            self.has_refused |= rtype.refusal().is_some();
             last = Some(rtype);
         }
         self.sets += usize::from(count);

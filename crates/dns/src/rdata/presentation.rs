@@ -31,8 +31,8 @@ impl Rdata {
 
     /// Reads data that is already split.
     pub(crate) fn from_tokens(rtype: Rtype, tokens: &[Token<'_>], origin: &Name) -> Result<Rdata, Reason> {
-        if rtype.is_meta() {
-            return Err(format!("{rtype} is for queries and has no data of its own"));
+        if let Some(refusal) = rtype.refusal() {
+            return Err(format!("{rtype} {refusal}"));
         }
         if tokens.first().is_some_and(|token| token.text == "\\#") {
             return generic(rtype, &tokens[1..]);

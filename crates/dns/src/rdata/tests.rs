@@ -53,8 +53,8 @@ fn parse(rtype: &str, text: &str) -> Result<Rdata, RdataError> {
 #[case("HTTPS", "1 . alpn=\"h2,h3\" ipv4hint=192.0.2.1", "1 . alpn=h2,h3 ipv4hint=192.0.2.1")]
 #[case("HINFO", "x86 \"a system\"", "\"x86\" \"a system\"")]
 #[case("RP", "admin .", "admin.example.org. .")]
-#[case("TYPE65280", r"\# 3 0102 FF", r"\# 3 0102ff")]
-#[case("TYPE65280", r"\# 0", r"\# 0")]
+#[case("TYPE62000", r"\# 3 0102 FF", r"\# 3 0102ff")]
+#[case("TYPE62000", r"\# 0", r"\# 0")]
 #[case("A", r"\# 4 c0000201", "192.0.2.1")]
 #[case("MX", r"\# 8 000a 04 4D61696C 00", "10 mail.")]
 #[case("URI", r"\# 4 00010002", r"\# 4 00010002")]
@@ -104,13 +104,17 @@ fn reads_and_prints(#[case] rtype: &str, #[case] text: &str, #[case] shown: &str
     "10 1 \"ftp://example\"",
     "expected the presentation format of URI, or `\\#`, a length and hexadecimal octets"
 )]
-#[case("ANY", "x", "ANY is for queries and has no data of its own")]
-#[case("OPT", r"\# 0", "OPT is for queries and has no data of its own")]
+#[case("ANY", "x", "ANY is a type of queries and messages, not of records: use a type of data such as `A`")]
+#[case(
+    "OPT",
+    r"\# 0",
+    "OPT is a type of queries and messages, not of records: use a type of data such as `A`"
+)]
 #[case("A", r"\# 3 c00002", "the octets are not what the type's definition says")]
 #[case("A", r"\# 4 c00002", "write `\\#`, the number of octets, and that many octets in hexadecimal")]
-#[case("TYPE65280", r"\# 1 c", "write `\\#`, the number of octets, and that many octets in hexadecimal")]
-#[case("TYPE65280", r"\# 1 +f", "write `\\#`, the number of octets, and that many octets in hexadecimal")]
-#[case("TYPE65280", r"\#", "write `\\#`, the number of octets, and that many octets in hexadecimal")]
+#[case("TYPE62000", r"\# 1 c", "write `\\#`, the number of octets, and that many octets in hexadecimal")]
+#[case("TYPE62000", r"\# 1 +f", "write `\\#`, the number of octets, and that many octets in hexadecimal")]
+#[case("TYPE62000", r"\#", "write `\\#`, the number of octets, and that many octets in hexadecimal")]
 #[case("TXT", "\"open", "a quotation mark is not closed on its line")]
 #[case("TXT", "end\\", "a backslash ends the line")]
 #[case("TXT", "a\u{7}b", "the control character '\\u{7}' is written as a backslash and three digits")]
@@ -134,7 +138,7 @@ fn refuses(#[case] rtype: &str, #[case] text: &str, #[case] reason: &str) {
 #[case("TXT", "a\\\nevil")]
 #[case("TXT", "a\rb\u{85}\u{2028}\nc")]
 #[case("MX", "10 mail\n@ 0 IN NS evil")]
-#[case("TYPE65280", "\\# 1 00\n@ 0 IN NS evil")]
+#[case("TYPE62000", "\\# 1 00\n@ 0 IN NS evil")]
 fn smuggled_text_is_refused(#[case] rtype: &str, #[case] text: &str) {
     assert!(parse(rtype, text).is_err(), "{:?}", parse(rtype, text));
 }
@@ -203,8 +207,8 @@ fn malformed_wire_is_refused(#[case] rtype: Rtype, #[case] wire: &[u8]) {
 
 #[test]
 fn data_over_65535_octets_is_refused() {
-    assert!(Rdata::from_wire(Rtype(65280), &[0; 65535]).is_ok());
-    assert!(Rdata::from_wire(Rtype(65280), &[0; 65536]).is_err());
+    assert!(Rdata::from_wire(Rtype(62000), &[0; 65535]).is_ok());
+    assert!(Rdata::from_wire(Rtype(62000), &[0; 65536]).is_err());
 }
 
 #[rstest]
@@ -251,7 +255,7 @@ const TYPES: &[Rtype] = &[
     Rtype::OPENPGPKEY,
     Rtype::ZONEMD,
     Rtype::IPSECKEY,
-    Rtype(65280),
+    Rtype(62000),
 ];
 
 /// Wire form that is often well made: fixed octets, names and strings in random order.

@@ -3,13 +3,18 @@
 use super::records::{Record, Records};
 use super::{Fault, Place};
 use crate::packed_zone::Builder;
-use crate::{Name, PackedZone, Rtype};
+use crate::reserved::{is_reserved_key, is_reserved_text};
+use crate::{Name, PackedZone, Reserved, Rtype};
 
 /// More remarks than these help nobody.
 const MAX_REMARKS: usize = 100;
 
 /// Packs the records; what is left out or changed is remarked.
-pub(super) fn pack(records: Records, origin: Name) -> Result<(PackedZone, Vec<Fault>), Fault> {
+pub(super) fn pack(
+    records: Records,
+    origin: Name,
+    leaves_out_reserved: bool,
+) -> Result<(PackedZone, Vec<Fault>), Fault> {
     let records = records.rebased(origin.key())?;
     let order = records.order();
     let mut packing = Packing {
@@ -17,6 +22,8 @@ pub(super) fn pack(records: Records, origin: Name) -> Result<(PackedZone, Vec<Fa
         origin: &origin,
         builder: Builder::with_room(origin.clone(), records.len(), records.octets()),
         remarks: Remarks::default(),
+        leaves_out_reserved,
+        is_reserved_zone: is_reserved_key(origin.key()),
     };
     order.outside.iter().for_each(|at| packing.remark_out_of_zone(*at));
     for node in order.inside.chunk_by(|a, b| records.get(*a).key == records.get(*b).key) {
@@ -33,10 +40,43 @@ struct Packing<'a> {
     origin: &'a Name,
     builder: Builder,
     remarks: Remarks,
+    leaves_out_reserved: bool,
+    /// Whether the zone's own name is reserved, and so are all names in it.
+    is_reserved_zone: bool,
 }
 
 impl Packing<'_> {
     fn push_node(&mut self, node: &[u32]) -> Result<(), Fault> {
+        if self.leaves_out_reserved && node.iter().any(|at| self.reserved(&self.records.get(*at)).is_some()) {
+            let kept = self.without_reserved(node);
+            return if kept.is_empty() { Ok(()) } else { self.push_allowed(&kept) };
+        }
+        self.push_allowed(node)
+    }
+
+    /// What is reserved about a record; the zone's own SOA and NS stay, or there would be no zone.
+    fn reserved(&self, record: &Record<'_>) -> Option<Reserved> {
+        if !record.key.is_empty() && (self.is_reserved_zone || is_reserved_key(record.key)) {
+            return Some(Reserved::Name);
+        }
+        (record.rtype == Rtype::TXT && is_reserved_text(record.wire)).then_some(Reserved::Text)
+    }
+
+    fn without_reserved(&mut self, node: &[u32]) -> Vec<u32> {
+        let mut kept = Vec::new();
+        for at in node {
+            let record = self.records.get(*at);
+            match self.reserved(&record) {
+                Some(reserved) => self.remarks.push(self.records.place(&record), || {
+                    format!("{} {} {reserved}: left out", self.records.name(&record), record.rtype)
+                }),
+                None => kept.push(*at),
+            }
+        }
+        kept
+    }
+
+    fn push_allowed(&mut self, node: &[u32]) -> Result<(), Fault> {
         if let [at] = node {
             let record = self.records.get(*at);
             return self.push(&record, record.ttl);

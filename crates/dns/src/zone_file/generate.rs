@@ -118,6 +118,11 @@ impl Generation {
         texts.try_for_each(|(template, text)| template.expand(number, text))
     }
 
+    /// How many octets the texts have.
+    pub(super) fn length(&self) -> usize {
+        self.texts.iter().map(String::len).sum()
+    }
+
     pub(super) fn owner(&self) -> &str {
         self.texts.first().map_or("", String::as_str)
     }

@@ -2,8 +2,12 @@
 
 use super::reader::Reader;
 use super::{Fault, Include, Place, ReadZone, ZoneFileError, assemble};
+use crate::token::TOO_LONG;
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// How many octets one entry may have: record data of 65,535 octets has at most a quarter of it.
+const MAX_ENTRY: usize = 1 << 20;
 
 /// Reads a zone part by part; without `$ORIGIN` the file's name is the origin.
 ///
@@ -20,13 +24,29 @@ pub struct ZoneReader<'i, 'f> {
     line: u32,
     started: bool,
     fault: Option<Fault>,
+    /// Whether names and texts that are for ownership records are left out.
+    leaves_out_reserved: bool,
 }
 
 impl<'i, 'f> ZoneReader<'i, 'f> {
     /// Nothing is read yet.
     pub fn new(path: &str, include: &'i mut Include<'f>) -> ZoneReader<'i, 'f> {
         let reader = Reader::new(path, include);
-        ZoneReader { reader, waiting: Vec::new(), enough: 0, line: 1, started: false, fault: None }
+        ZoneReader {
+            reader,
+            waiting: Vec::new(),
+            enough: 0,
+            line: 1,
+            started: false,
+            fault: None,
+            leaves_out_reserved: false,
+        }
+    }
+
+    /// For a file that a user wrote: what is reserved for ownership records is left out and remarked. A
+    /// file that we wrote ourselves holds them.
+    pub fn of_user(self) -> Self {
+        ZoneReader { leaves_out_reserved: true, ..self }
     }
 
     /// Reads everything the long way, for comparison.
@@ -52,7 +72,18 @@ impl<'i, 'f> ZoneReader<'i, 'f> {
         }
         match self.waiting.iter().rposition(|octet| *octet == b'\n') {
             Some(end) => self.read(end + 1, false),
-            None => self.enough = 2 * self.waiting.len(),
+            None => {
+                self.enough = 2 * self.waiting.len();
+                self.check_entry();
+            }
+        }
+    }
+
+    /// Refuses an entry without an end, rather than to hold all of its text.
+    fn check_entry(&mut self) {
+        if self.waiting.len() > MAX_ENTRY {
+            self.fault = Some(Place { file: 0, line: self.line, column: 1 }.fault(TOO_LONG));
+            self.waiting = Vec::new();
         }
     }
 
@@ -64,6 +95,7 @@ impl<'i, 'f> ZoneReader<'i, 'f> {
                 self.waiting = waiting;
                 self.waiting.drain(..taken);
                 self.enough = if taken == 0 { 2 * self.waiting.len() } else { 0 };
+                self.check_entry();
             }
             Err(fault) => self.fault = Some(fault),
         }
@@ -100,7 +132,9 @@ impl<'i, 'f> ZoneReader<'i, 'f> {
         let records = std::mem::take(&mut self.reader.records);
         drop(std::mem::take(&mut self.waiting));
         let reader = self.reader;
-        match read.and_then(|()| assemble::pack(records, reader.soa_owner()?)) {
+        let packed =
+            read.and_then(|()| assemble::pack(records, reader.soa_owner()?, self.leaves_out_reserved));
+        match packed {
             Ok((zone, remarks)) => {
                 let remarks = remarks.into_iter().map(|fault| reader.remark(fault)).collect();
                 Ok(ReadZone { zone, remarks, included: reader.included() })

@@ -12,9 +12,11 @@ use crate::{MAX_TTL, Name, Rdata, Rtype, parse_seconds};
 const MAX_DEPTH: usize = 16;
 /// How many times a zone may include a file: without a bound, a few files that include each other
 /// twice would be read without end.
-const MAX_INCLUDES: usize = 10_000;
+const MAX_INCLUDES: usize = 1_000;
 /// How many records the `$GENERATE`s of a zone may make.
 const MAX_GENERATED: usize = 1_000_000;
+/// How many octets of text the `$GENERATE`s of a zone may make.
+const MAX_GENERATED_TEXT: usize = 64 << 20;
 
 const NO_ORIGIN: &str = "the file's name is no domain name, so put $ORIGIN and the zone's name at its top";
 
@@ -33,6 +35,7 @@ pub(super) struct Reader<'i, 'f> {
     default_ttl: Option<u32>,
     last_ttl: Option<u32>,
     generated: usize,
+    generated_text: usize,
     soa: Option<(Name, Rdata, Place)>,
     /// Whether plain records take the short way; tests compare it with the long one.
     pub(super) short_way: bool,
@@ -71,6 +74,7 @@ impl<'i, 'f> Reader<'i, 'f> {
             default_ttl: None,
             last_ttl: None,
             generated: 0,
+            generated_text: 0,
             soa: None,
             short_way: true,
             wire: Vec::new(),
@@ -222,6 +226,12 @@ impl<'i, 'f> Reader<'i, 'f> {
         for number in numbers.numbers() {
             let negative = || self.place(range).fault(format!("an offset makes {number} negative"));
             generation.expand(number).ok_or_else(negative)?;
+            self.generated_text = self.generated_text.saturating_add(generation.length());
+            if self.generated_text > MAX_GENERATED_TEXT {
+                let most = MAX_GENERATED_TEXT >> 20;
+                let message = format!("$GENERATE may make at most {most} MiB of text in a zone");
+                return Err(self.place(range).fault(message));
+            }
             if !self.generate_plain(range, &header, &generation)? {
                 self.generate_one(range, &header, &generation)?;
             }
@@ -283,7 +293,10 @@ impl<'i, 'f> Reader<'i, 'f> {
                     ttl = Some(self.ttl(token)?);
                 }
                 text => {
-                    let rtype = text.parse().map_err(|error| self.place(token).fault(error))?;
+                    let rtype: Rtype = text.parse().map_err(|error| self.place(token).fault(error))?;
+                    if let Some(refusal) = rtype.refusal() {
+                        return Err(self.place(token).fault(format!("{rtype} {refusal}")));
+                    }
                     return Ok(Header { ttl, rtype, data: &fields[position + 1..] });
                 }
             }

@@ -69,7 +69,7 @@ fn read_records(text: &str) -> Vec<String> {
 #[case::escaped_semicolon("www 60 TXT a\\;b", &["www.example.org. 60 TXT \"a;b\""])]
 #[case::escaped_owner("a\\.b\\; 60 A 192.0.2.1", &["a\\.b\\;.example.org. 60 A 192.0.2.1"])]
 #[case::service_parameters("www 60 HTTPS 1 . alpn=\"h2,h3\"", &["www.example.org. 60 HTTPS 1 . alpn=h2,h3"])]
-#[case::unknown_type("www 60 TYPE65280 \\# 2 00 ff", &["www.example.org. 60 TYPE65280 \\# 2 00ff"])]
+#[case::unknown_type("www 60 TYPE62000 \\# 2 00 ff", &["www.example.org. 60 TYPE62000 \\# 2 00ff"])]
 #[case::idn("bücher 60 CNAME grüße", &["xn--bcher-kva.example.org. 60 CNAME xn--gre-6ka8l.example.org."])]
 #[case::origin("$ORIGIN sub\nwww 60 A 192.0.2.1\n$ORIGIN example.org.\nw 60 CNAME @", &["www.sub.example.org. 60 A 192.0.2.1", "w.example.org. 60 CNAME example.org."])]
 #[case::origin_keeps_the_owner("www 60 A 192.0.2.1\n$ORIGIN sub\n 60 TXT x", &["www.example.org. 60 A 192.0.2.1", "www.example.org. 60 TXT \"x\""])]
@@ -92,7 +92,10 @@ fn reads(#[case] text: &str, #[case] expected: &[&str]) {
     "www 60 IN ADDRESS x",
     "2:11: `ADDRESS` is not a record type; write a mnemonic such as A or CNAME, or TYPE and a number"
 )]
-#[case::query_type("www 60 ANY x", "2:12: bad ANY data: ANY is for queries and has no data of its own")]
+#[case::query_type(
+    "www 60 ANY x",
+    "2:8: ANY is a type of queries and messages, not of records: use a type of data such as `A`"
+)]
 #[case::bad_ttl(
     "www 60x A 192.0.2.1",
     "2:5: `60x` is not a TTL: write seconds up to 2147483647, or such as 1h30m"
@@ -316,8 +319,8 @@ fn includes_are_bounded_in_depth_and_number() {
     let error = read_zone("example.org.zone", "$INCLUDE x", &mut deeper).unwrap_err();
     assert_eq!(error.message, "files include each other more than 16 deep");
     let mut empty = |_: &str, file: &str| Ok(Included { path: file.to_owned(), text: String::new() });
-    let error = read_zone("example.org.zone", "$INCLUDE x\n".repeat(10_001), &mut empty).unwrap_err();
-    assert_eq!((error.line, error.message.as_str()), (10_001, "the zone includes more than 10000 files"));
+    let error = read_zone("example.org.zone", "$INCLUDE x\n".repeat(1_001), &mut empty).unwrap_err();
+    assert_eq!((error.line, error.message.as_str()), (1_001, "the zone includes more than 1000 files"));
 }
 
 #[test]
@@ -362,4 +365,66 @@ proptest::proptest! {
             proptest::prop_assert!(error.line as usize <= text.lines().count() + 1);
         }
     }
+}
+
+#[test]
+fn an_entry_without_an_end_is_refused_and_not_held() {
+    let mut include = no_include;
+    let mut reader = ZoneReader::new("example.org.zone", &mut include);
+    reader.feed(format!("{SOA}www 60 TXT (\n").as_bytes());
+    for _ in 0..100 {
+        reader.feed(&b"; nothing but remarks\n".repeat(10_000));
+    }
+    let error = reader.finish().unwrap_err();
+    assert_eq!((error.line, error.message.as_str()), (2, crate::token::TOO_LONG));
+
+    let mut reader = ZoneReader::new("example.org.zone", &mut include);
+    reader.feed(SOA.as_bytes());
+    (0..100).for_each(|_| reader.feed(&[b'a'; 100_000]));
+    assert_eq!(reader.finish().unwrap_err().line, 2, "a line without an end");
+
+    let error = read(&format!("{SOA}www 60 TXT ( {} )\n", "a ".repeat(80_000))).unwrap_err();
+    assert_eq!((error.line, error.message.as_str()), (2, crate::token::TOO_LONG));
+    let largest = format!("www 60 TXT ( {} )", "a ".repeat(32_767));
+    assert_eq!(read_records(&largest).len(), 1, "as much as record data may have");
+}
+
+#[rstest]
+#[case("TYPE65402 \\# 4 00010141")]
+#[case("type65402 \\# 4 00010141")]
+#[case("IN 300 TYPE065402 \\# 4 00010141")]
+#[case("LUA A \"1\"")]
+#[case("ALIAS www.example.org.")]
+#[case("TYPE65401 \\# 1 00")]
+#[case("TYPE65534 \\# 1 00")]
+#[case("TYPE250 \\# 1 00")]
+fn a_type_that_a_server_executes_refuses_the_file_with_its_line(#[case] record: &str) {
+    let error = read(&format!("{SOA}www A 192.0.2.1\nx {record}\n")).unwrap_err();
+    assert!(error.to_string().contains("zone:"), "{error}");
+    let lines = format!("{SOA}www A 192.0.2.1\n").lines().count() as u32;
+    assert_eq!(error.line, lines + 1, "{error}");
+    assert!(error.message.contains("private use") || error.message.contains("queries"), "{error}");
+}
+
+#[test]
+fn a_type_that_a_server_executes_is_not_generated_either() {
+    let error = read(&format!("{SOA}$GENERATE 1-2 x$ TYPE65402 \\# 1 00\n")).unwrap_err();
+    assert!(error.message.contains("private use"), "{error}");
+}
+
+#[test]
+fn what_is_reserved_for_ownership_records_is_left_out_of_a_users_file() {
+    let text = format!(
+        "{SOA}www A 192.0.2.1\na._fingerpost A 192.0.2.2\n_fingerpost NS ns.example.org.\n\
+         www TXT \"heritage=external-dns,external-dns/owner=x\"\nwww TXT \"v=spf1 -all\"\n"
+    );
+    let mut include = no_include;
+    let mut reader = ZoneReader::new("zones/example.org.zone", &mut include).of_user();
+    reader.feed(text.as_bytes());
+    let users = reader.finish().unwrap();
+    let remarks: Vec<String> = users.remarks.iter().map(ToString::to_string).collect();
+    assert_eq!(remarks.len(), 3, "{remarks:?}");
+    assert!(remarks.iter().all(|remark| remark.contains("is reserved") && remark.ends_with("left out")));
+    let ours = read(&text).unwrap();
+    assert_eq!((users.zone.len() + 3, ours.remarks.len()), (ours.zone.len(), 0));
 }

@@ -1,5 +1,6 @@
 //! Writes zones in master-file form, for people and for `read_zone`.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -14,25 +15,48 @@ const MAX_OWNER_WIDTH: usize = 40;
 pub fn write_zone(origin: &Name, sets: impl IntoIterator<Item = RecordSet>) -> String {
     let mut sets: Vec<RecordSet> = sets.into_iter().collect();
     sets.sort_by(|a, b| rank(a).cmp(&rank(b)));
-    let ttl = usual_ttl(&sets);
-    let width = sets.iter().map(|set| owner(&set.name, origin).len()).filter(|l| *l <= MAX_OWNER_WIDTH).max();
-    let mut out = format!("$ORIGIN {origin}\n$TTL {ttl}\n");
-    for set in &sets {
-        write_set(&mut out, set, origin, ttl, width.unwrap_or_default());
-    }
+    let form = ZoneForm::of(origin, sets.iter());
+    let mut out = form.head();
+    sets.iter().for_each(|set| form.write(&mut out, set));
     out
+}
+
+/// How a zone is laid out as text, so that it can be written a record set at a time.
+#[derive(Clone, Debug)]
+pub struct ZoneForm {
+    origin: Name,
+    ttl: u32,
+    width: usize,
+}
+
+impl ZoneForm {
+    /// The form that suits these record sets; none of them is kept.
+    pub fn of<S: Borrow<RecordSet>>(origin: &Name, sets: impl Iterator<Item = S>) -> ZoneForm {
+        let (mut counts, mut width) = (BTreeMap::<u32, usize>::new(), 0);
+        for set in sets {
+            let set = set.borrow();
+            *counts.entry(set.ttl).or_default() += 1;
+            let length = owner(&set.name, origin).len();
+            width = if length <= MAX_OWNER_WIDTH { width.max(length) } else { width };
+        }
+        // The TTL that most sets have; of equally frequent ones the lowest.
+        let usual = counts.into_iter().max_by_key(|(ttl, count)| (*count, std::cmp::Reverse(*ttl)));
+        ZoneForm { origin: origin.clone(), ttl: usual.map(|(ttl, _)| ttl).unwrap_or_default(), width }
+    }
+
+    /// The lines before the record sets.
+    pub fn head(&self) -> String {
+        format!("$ORIGIN {}\n$TTL {}\n", self.origin, self.ttl)
+    }
+
+    /// Appends a record set; the SOA is to be the first.
+    pub fn write(&self, out: &mut String, set: &RecordSet) {
+        write_set(out, set, &self.origin, self.ttl, self.width);
+    }
 }
 
 fn rank(set: &RecordSet) -> (bool, &[u8], Rtype) {
     (set.rtype != Rtype::SOA, set.name.key(), set.rtype)
-}
-
-/// The TTL that most sets have; of equally frequent ones the lowest.
-fn usual_ttl(sets: &[RecordSet]) -> u32 {
-    let mut counts = BTreeMap::<u32, usize>::new();
-    sets.iter().for_each(|set| *counts.entry(set.ttl).or_default() += 1);
-    let usual = counts.into_iter().max_by_key(|(ttl, count)| (*count, std::cmp::Reverse(*ttl)));
-    usual.map(|(ttl, _)| ttl).unwrap_or_default()
 }
 
 fn write_set(out: &mut String, set: &RecordSet, origin: &Name, usual: u32, width: usize) {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{DataOutput, Folders};
+use super::{DataOutput, Folders, TenancyArguments};
 use crate::deliveries::TargetArguments;
 
 /// The arguments of `check`.
@@ -17,6 +17,9 @@ pub struct CheckArguments {
     /// Where requests may go.
     #[command(flatten)]
     pub targets: TargetArguments,
+    /// Which namespaces may claim which names.
+    #[command(flatten)]
+    pub tenancy: TenancyArguments,
 }
 
 pub(super) const ABOUT: &str = "\

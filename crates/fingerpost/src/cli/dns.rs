@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{LogFormat, ServingArguments, parse_duration};
+use super::{ApiArguments, LogFormat, ServingArguments, TenancyArguments, parse_duration};
 use crate::cluster::ClusterArguments;
 use crate::deliveries::TargetArguments;
 
@@ -22,7 +22,7 @@ pub struct DnsArguments {
     /// The address to answer on, UDP and TCP; classes with `listen` have their own
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:53", env = "FINGERPOST_DNS")]
     pub dns: SocketAddr,
-    /// The address of /healthz, /readyz, /metrics and /api/v1/
+    /// The address of /healthz, /readyz and /metrics
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:8053", env = "FINGERPOST_HTTP")]
     pub http: SocketAddr,
     /// Where to keep what the next start needs to answer at once
@@ -39,9 +39,15 @@ pub struct DnsArguments {
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration,
         env = "FINGERPOST_RESYNC_PERIOD")]
     pub resync_period: Duration,
+    /// The page and `/api/`.
+    #[command(flatten)]
+    pub api: ApiArguments,
     /// Where a NOTIFY may go.
     #[command(flatten)]
     pub targets: TargetArguments,
+    /// Which namespaces may claim which names.
+    #[command(flatten)]
+    pub tenancy: TenancyArguments,
     /// The form of the log
     #[arg(long, value_enum, default_value_t, value_name = "FORM", env = "FINGERPOST_LOG_FORMAT")]
     pub log_format: LogFormat,

@@ -3,7 +3,7 @@
 use clap::Args;
 use dns::{Name, Rtype};
 
-use super::{DataOutput, Folders, parse_name};
+use super::{DataOutput, Folders, ReaderArguments, TenancyArguments, parse_name};
 use crate::cluster::ClusterArguments;
 
 /// The arguments of `explain`.
@@ -30,12 +30,18 @@ pub struct ExplainArguments {
     /// Ask a running instance instead of reading folders
     #[arg(long, value_name = "URL", conflicts_with = "folders")]
     pub url: Option<String>,
+    /// How a running instance is read.
+    #[command(flatten)]
+    pub reader: ReaderArguments,
     /// Read a cluster instead of folders
     #[arg(long, conflicts_with_all = ["url", "folders"])]
     pub kube: bool,
     /// Which cluster.
     #[command(flatten)]
     pub cluster: ClusterArguments,
+    /// Which namespaces may claim which names.
+    #[command(flatten)]
+    pub tenancy: TenancyArguments,
 }
 
 pub(super) const ABOUT: &str = "\

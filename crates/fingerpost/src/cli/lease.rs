@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::parse_duration;
+use super::{ReaderArguments, parse_duration};
 use crate::cluster::ClusterArguments;
 
 pub(super) const SWITCHOVER_ABOUT: &str = "\
@@ -56,6 +56,9 @@ pub struct SwitchoverArguments {
     /// The running `up`
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8053", conflicts_with = "kube")]
     pub url: String,
+    /// How the running `up` is read.
+    #[command(flatten)]
+    pub reader: ReaderArguments,
     /// Switch over a Placement of a cluster
     #[arg(long)]
     pub kube: bool,
@@ -100,6 +103,9 @@ pub struct LeaseArguments {
     #[arg(long, value_name = "URL", required_unless_present_any = ["etcd", "http", "kubernetes"],
         conflicts_with_all = ["etcd", "http", "kubernetes"])]
     pub url: Option<String>,
+    /// How the running instance is read.
+    #[command(flatten)]
+    pub reader: ReaderArguments,
     /// The members of an etcd that keeps the lease
     #[arg(long, value_name = "URL", value_delimiter = ',', conflicts_with_all = ["http", "kubernetes"])]
     pub etcd: Vec<String>,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{LogFormat, parse_duration};
+use super::{ApiArguments, LogFormat, TenancyArguments, parse_duration};
 use crate::cluster::ClusterArguments;
 use crate::deliveries::DeliveryArguments;
 
@@ -37,11 +37,11 @@ pub struct OperatorArguments {
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = parse_duration,
         env = "FINGERPOST_LEADER_ELECTION_RETRY_PERIOD", help_heading = LEADER)]
     pub leader_election_retry_period: Duration,
-    /// The address of /metrics and /api/v1/; 0 switches it off
-    #[arg(long, value_name = "ADDR", default_value = ":8080", env = "FINGERPOST_METRICS_BIND_ADDRESS",
+    /// The address of /metrics, /healthz and /readyz; 0 switches it off
+    #[arg(long, alias = "http", value_name = "ADDR", default_value = ":8080", env = "FINGERPOST_METRICS_BIND_ADDRESS",
         help_heading = ADDRESSES)]
     pub metrics_bind_address: BindAddress,
-    /// The address of /healthz and /readyz; 0 switches it off
+    /// A second address of /healthz, /readyz and /metrics; 0 switches it off
     #[arg(long, value_name = "ADDR", default_value = ":8081", env = "FINGERPOST_HEALTH_PROBE_BIND_ADDRESS",
         help_heading = ADDRESSES)]
     pub health_probe_bind_address: BindAddress,
@@ -86,9 +86,15 @@ pub struct OperatorArguments {
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration,
         env = "FINGERPOST_RESYNC_PERIOD", help_heading = SERVER)]
     pub resync_period: Duration,
+    /// The page and `/api/`.
+    #[command(flatten)]
+    pub api: ApiArguments,
     /// How records reach providers.
     #[command(flatten)]
     pub delivery: DeliveryArguments,
+    /// Which namespaces may claim which names.
+    #[command(flatten)]
+    pub tenancy: TenancyArguments,
     /// The form of the log
     #[arg(long, value_enum, default_value_t, value_name = "FORM", env = "FINGERPOST_LOG_FORMAT")]
     pub log_format: LogFormat,

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use super::Folders;
+use super::{Folders, ReaderArguments, TenancyArguments};
 use crate::cluster::ClusterArguments;
 
 /// The arguments of `plan`.
@@ -25,6 +25,9 @@ pub struct PlanArguments {
     /// Take the plan of a running instance instead of folders, such as http://127.0.0.1:8053
     #[arg(long, value_name = "URL", conflicts_with = "folders")]
     pub url: Option<String>,
+    /// How a running instance is read.
+    #[command(flatten)]
+    pub reader: ReaderArguments,
     /// Read a cluster, and show what the operator would change in it
     ///
     /// With folders: what applying them would change. Nothing is written.
@@ -33,6 +36,9 @@ pub struct PlanArguments {
     /// Which cluster.
     #[command(flatten)]
     pub cluster: ClusterArguments,
+    /// Which namespaces may claim which names.
+    #[command(flatten)]
+    pub tenancy: TenancyArguments,
 }
 
 /// The forms of a plan.

@@ -12,6 +12,7 @@ use clap::{Args, ValueEnum};
 use dns::Name;
 
 use super::{LogFormat, parse_duration, parse_name};
+use crate::http::server::limits::CONNECTIONS;
 
 /// Which protocol is spoken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -68,6 +69,17 @@ pub struct ProviderArguments {
     /// How many requests a second each client address may make [default: any number]
     #[arg(long, value_name = "NUMBER", env = "FINGERPOST_PROVIDER_RATE_LIMIT")]
     pub rate_limit: Option<NonZeroU32>,
+    /// How many MiB of large request bodies are in memory at once, and how large one may be with external-dns
+    #[arg(long, value_name = "MIB", default_value_t = 32, env = "FINGERPOST_PROVIDER_BODY_MEMORY",
+        value_parser = clap::value_parser!(u32).range(8..=4095))]
+    pub body_memory: u32,
+    /// How many connections each HTTP listener holds, a quarter of them for one client address
+    ///
+    /// For more, the connection that has waited longest for its client is closed. A listener takes at most a
+    /// sixteenth of the open files that the system permits.
+    #[arg(long, value_name = "NUMBER", default_value_t = CONNECTIONS, env = "FINGERPOST_HTTP_CONNECTIONS",
+        value_parser = super::api::parse_http_connections)]
+    pub http_connections: usize,
     /// The form of the log
     #[arg(long, value_enum, default_value_t, value_name = "FORM", env = "FINGERPOST_LOG_FORMAT")]
     pub log_format: LogFormat,
@@ -93,7 +105,16 @@ pub struct AuthenticationArguments {
         env = "FINGERPOST_PROVIDER_HMAC_ALGORITHM")]
     pub hmac_algorithm: HmacAlgorithm,
     /// A HOST or HOST:PORT by which clients reach this server; given, requests signed for another are refused
-    #[arg(long, value_name = "HOST", value_delimiter = ',', env = "FINGERPOST_PROVIDER_HOST")]
+    ///
+    /// Without authentication, and on loopback addresses, these names and the server's own address are the only
+    /// Hosts that requests may have.
+    #[arg(
+        long,
+        visible_alias = "allowed-host",
+        value_name = "HOST",
+        value_delimiter = ',',
+        env = "FINGERPOST_PROVIDER_HOST"
+    )]
     pub host: Vec<String>,
     /// The certificate for HTTPS, as PEM; read again when it changes
     #[arg(long, value_name = "FILE", requires = "tls_key", env = "FINGERPOST_PROVIDER_TLS_CERT")]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Folders, ServingArguments};
+use super::{ApiArguments, Folders, ServingArguments, TenancyArguments};
 use crate::deliveries::DeliveryArguments;
 
 /// The arguments of `up`.
@@ -17,7 +17,7 @@ pub struct UpArguments {
     /// The address of the first view, UDP and TCP; the other views take the ports after it
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:5300", env = "FINGERPOST_DNS")]
     pub dns: SocketAddr,
-    /// The address of /healthz, /readyz, /metrics and /api/v1/
+    /// The address of /healthz, /readyz and /metrics, and of /api/v1/ while it is a loopback address
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8053", env = "FINGERPOST_HTTP")]
     pub http: SocketAddr,
     /// Where to keep what the next start needs to answer at once
@@ -34,9 +34,15 @@ pub struct UpArguments {
     /// Secrets in files, as DIR/NAME/KEY or DIR/NAMESPACE/NAME/KEY, besides those in the folders
     #[arg(long, value_name = "DIR", env = "FINGERPOST_SECRETS")]
     pub secrets: Option<PathBuf>,
+    /// The page and `/api/`.
+    #[command(flatten)]
+    pub api: ApiArguments,
     /// How records reach providers.
     #[command(flatten)]
     pub delivery: DeliveryArguments,
+    /// Which namespaces may claim which names.
+    #[command(flatten)]
+    pub tenancy: TenancyArguments,
     /// How DNS is served.
     #[command(flatten)]
     pub serving: ServingArguments,

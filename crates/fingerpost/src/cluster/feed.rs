@@ -45,9 +45,19 @@ fn seen(mut object: Object) -> Vec<Change> {
 }
 
 fn broken(kind: Kind, arrival: &Arrival, message: String) -> Vec<Change> {
-    let refused = Change::Broken(HERE, reference(kind, &arrival.key), vec![Problem::new("", "", message)]);
+    let problems = vec![Problem::new("", "", message)];
+    let refused = match sketch(kind, arrival.text.get()) {
+        Some(sketch) => Change::BrokenZone(HERE, Arc::new(sketch), problems),
+        None => Change::Broken(HERE, reference(kind, &arrival.key), problems),
+    };
     let before = last_valid(kind, arrival.text.get());
     before.map(|object| Change::LastValid(HERE, Arc::new(object))).into_iter().chain([refused]).collect()
+}
+
+/// What can be told of a Zone that cannot be decoded.
+fn sketch(kind: Kind, text: &str) -> Option<Object> {
+    let manifest = (kind == Kind::Zone).then(|| serde_json::from_str(text).ok()).flatten()?;
+    api::zone_sketch(&manifest)
 }
 
 /// The last valid version of an object that cannot be decoded, where the operator wrote one down.
@@ -55,7 +65,8 @@ fn last_valid(kind: Kind, text: &str) -> Option<Object> {
     let mut manifest: Value = serde_json::from_str(text).ok()?;
     let spec = manifest["metadata"]["annotations"][LAST_VALID_SPEC].as_str()?.to_owned();
     manifest["spec"] = serde_json::from_str(&spec).ok()?;
-    pruned(kind, manifest).ok()
+    // Whoever may write the object may write the annotation too.
+    pruned(kind, manifest).ok().filter(|object| api::validate(object).is_empty())
 }
 
 /// Decodes an object; what a newer version of its CRD added is left out.
@@ -69,4 +80,36 @@ fn decode(kind: Kind, text: &str) -> Result<Object, String> {
 fn pruned(kind: Kind, mut manifest: Value) -> Result<Object, String> {
     api::prune(kind, &mut manifest);
     api::decode(kind, manifest).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A Record that cannot be decoded, with a spec in the annotation that anybody may write.
+    fn undecodable(rtype: &str, rdata: &str, name: &str) -> String {
+        let spec = json!({"domainName": name, "type": rtype, "rdata": rdata}).to_string();
+        json!({
+            "apiVersion": "kubi.zone/v1alpha1", "kind": "Record", "spec": {"type": 7},
+            "metadata": {"name": "x", "namespace": "team", "annotations": {LAST_VALID_SPEC: spec}},
+        })
+        .to_string()
+    }
+
+    #[rstest]
+    #[case::valid("A", "192.0.2.1", "www.example.org", true)]
+    #[case::executed("TYPE65402", "\\# 4 00010131", "www.example.org", false)]
+    #[case::reserved_name("A", "192.0.2.1", "x._fingerpost.example.org", false)]
+    #[case::reserved_text("TXT", "heritage=external-dns", "a-www.example.org", false)]
+    fn the_annotation_brings_only_what_is_valid_into_force(
+        #[case] rtype: &str,
+        #[case] rdata: &str,
+        #[case] name: &str,
+        #[case] counts: bool,
+    ) {
+        assert_eq!(last_valid(Kind::Record, &undecodable(rtype, rdata, name)).is_some(), counts);
+    }
 }

@@ -4,7 +4,9 @@
 //! rule, regions that nobody serves. What only the plan finds wanting, such as a reference to an
 //! object that is not in the folders, is a warning: it may be applied later.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Result;
 use api::{Object, Problem, Spec};
@@ -40,7 +42,8 @@ enum Severity {
 }
 
 pub(super) fn run(arguments: &CheckArguments, palette: Palette) -> Result<Ending> {
-    let planned = Planned::read(&arguments.folders.folders, planned::current_date(), Vec::new())?;
+    let planned =
+        Planned::read(&arguments.folders.folders, planned::current_date(), &arguments.tenancy.rules())?;
     let allowed = arguments.targets.networks()?;
     let findings = findings(&planned, &allowed);
     print(&match arguments.output {
@@ -60,10 +63,13 @@ fn findings(planned: &Planned, allowed: &[Network]) -> Vec<Finding> {
         findings.extend(problems.iter().map(|problem| refused(planned, *cluster, object, problem)));
     }
     findings.extend(unserved(planned));
+    findings.extend(endpoints(planned));
+    let known = Known::of(&findings);
     let more: Vec<Finding> =
-        wanting(planned).chain(file_notes(planned)).filter(|one| is_news(one, &findings)).collect();
+        wanting(planned).chain(file_notes(planned)).filter(|one| known.lacks(one)).collect();
     findings.extend(more);
     findings.sort();
+    findings.dedup();
     findings
 }
 
@@ -107,37 +113,62 @@ fn reference(object: &Object) -> ObjectRef {
 
 /// Adopted regions that no controller serves, in clusters that say which controllers there are.
 fn unserved(planned: &Planned) -> Vec<Finding> {
-    let configuration = |wanted: ClusterId| {
-        planned.objects.iter().find_map(|(cluster, object)| match &object.spec {
-            Spec::DNSConfiguration(spec) if *cluster == wanted => Some(spec),
-            _ => None,
-        })
-    };
+    let mut configurations = BTreeMap::new();
+    for (cluster, object) in &planned.objects {
+        if let Spec::DNSConfiguration(spec) = &object.spec {
+            configurations.entry(*cluster).or_insert(spec);
+        }
+    }
     let mut findings = Vec::new();
     for (cluster, object) in &planned.objects {
-        if let (Spec::ClusterIdentity(identity), Some(configuration)) =
-            (&object.spec, configuration(*cluster))
-        {
-            let problems = api::unserved_regions(identity, configuration);
-            findings.extend(problems.iter().map(|problem| refused(planned, *cluster, object, problem)));
-        }
+        let Spec::ClusterIdentity(identity) = &object.spec else { continue };
+        let Some(configuration) = configurations.get(cluster) else { continue };
+        let problems = api::unserved_regions(identity, configuration);
+        findings.extend(problems.iter().map(|problem| refused(planned, *cluster, object, problem)));
+    }
+    findings
+}
+
+/// What is wrong with the DNSEndpoints of users. They are not of our kinds, so only the plan judges them: an
+/// entry that is invalid in itself is an error, and what depends on other objects a warning.
+fn endpoints(planned: &Planned) -> Vec<Finding> {
+    let is_endpoint = |object: &&(ClusterId, Arc<Object>)| matches!(object.1.spec, Spec::DNSEndpoint(_));
+    let mut findings = Vec::new();
+    for (cluster, object) in planned.objects.iter().filter(is_endpoint) {
+        let reference = reference(object);
+        let notes = planned.planner.notes(*cluster, &reference).into_iter();
+        let wanting =
+            notes.filter(|note| note.severity >= planner::Severity::Warning && note.condition == "Ready");
+        findings.extend(wanting.map(|note| {
+            let is_invalid = note.reason == "InvalidEndpoint";
+            let severity = if is_invalid { Severity::Error } else { Severity::Warning };
+            at(planned, *cluster, &reference, severity, format!("{}: {}", note.reason, note.message))
+        }));
     }
     findings
 }
 
 /// What the plan finds wanting.
 fn wanting(planned: &Planned) -> impl Iterator<Item = Finding> {
-    planned.planner.objects().into_iter().flat_map(move |(cluster, object)| {
+    planned.planner.noted_objects().into_iter().flat_map(move |(cluster, object)| {
         let notes = planned.planner.notes(cluster, &object).into_iter();
         // `Stalled` only repeats what `Ready` says.
         let wanting =
             notes.filter(|note| note.severity >= planner::Severity::Warning && note.condition != "Stalled");
         let finding = move |note: planner::Note| {
             let message = format!("{}: {}", note.reason, note.message);
-            at(planned, cluster, &object, Severity::Warning, message)
+            at(planned, cluster, &object, severity_of(&note), message)
         };
         wanting.map(finding).collect::<Vec<_>>()
     })
+}
+
+/// What admission refuses is an error; what may come with the next object is a warning.
+fn severity_of(note: &planner::Note) -> Severity {
+    match note.reason {
+        "DomainNotGranted" => Severity::Error,
+        _ => Severity::Warning,
+    }
 }
 
 fn file_notes(planned: &Planned) -> impl Iterator<Item = Finding> {
@@ -151,14 +182,30 @@ fn file_notes(planned: &Planned) -> impl Iterator<Item = Finding> {
     })
 }
 
-/// Whether nothing graver was said about the same object, nor the same about the same line.
-fn is_news(finding: &Finding, known: &[Finding]) -> bool {
-    !known.iter().any(|other| match &finding.object {
-        Some(_) => {
-            other.object == finding.object && other.severity == Severity::Error && other.file == finding.file
+/// The findings before those of the plan, by what a finding of the plan may repeat.
+struct Known {
+    /// The objects that have an error, each with its file.
+    refused: BTreeSet<(Option<String>, PathBuf)>,
+    /// Every message with its line.
+    messages: BTreeSet<(u32, String)>,
+}
+
+impl Known {
+    fn of(findings: &[Finding]) -> Known {
+        let errors = findings.iter().filter(|finding| finding.severity == Severity::Error);
+        Known {
+            refused: errors.map(|finding| (finding.object.clone(), finding.file.clone())).collect(),
+            messages: findings.iter().map(|finding| (finding.line, finding.message.clone())).collect(),
         }
-        None => other.line == finding.line && other.message == finding.message,
-    })
+    }
+
+    /// Whether there is no error of the same object, and no equal message at the same line.
+    fn lacks(&self, finding: &Finding) -> bool {
+        match &finding.object {
+            Some(_) => !self.refused.contains(&(finding.object.clone(), finding.file.clone())),
+            None => !self.messages.contains(&(finding.line, finding.message.clone())),
+        }
+    }
 }
 
 fn text(findings: &[Finding], planned: &Planned, palette: Palette) -> String {
@@ -172,9 +219,12 @@ fn line(finding: &Finding, palette: Palette) -> String {
         Severity::Error => palette.bad("error"),
         Severity::Warning => palette.warning("warning"),
     };
+    // Others may have chosen the file's name.
+    let file = finding.file.to_string_lossy();
+    let file = dns::visible(&file);
     let place = match finding.line {
-        0 => finding.file.display().to_string(),
-        line => format!("{}:{line}:{}", finding.file.display(), finding.column),
+        0 => file.into_owned(),
+        line => format!("{file}:{line}:{}", finding.column),
     };
     let object = finding.object.as_ref().map(|object| format!("{object}: ")).unwrap_or_default();
     format!("{place}: {severity}: {object}{}", finding.message)

@@ -23,14 +23,16 @@ pub(super) fn run(arguments: &ExplainArguments, palette: Palette) -> Result<Endi
 }
 
 fn read(arguments: &ExplainArguments) -> Result<Explanation> {
-    let planned = Planned::read(&arguments.folders.folders, planned::current_date(), Vec::new())?;
+    let planned =
+        Planned::read(&arguments.folders.folders, planned::current_date(), &arguments.tenancy.rules())?;
     report(&planned.problems);
     let zones = instance::zones(&planned.planner);
     Ok(explanation::explain(&planned.planner, |view| zones.get(view), &question(arguments))?)
 }
 
 fn of_cluster(arguments: &ExplainArguments) -> Result<Explanation> {
-    let planner = planned::explainable(&arguments.cluster, planned::current_date())?;
+    let planner =
+        planned::explainable(&arguments.cluster, planned::current_date(), &arguments.tenancy.rules())?;
     let zones = instance::zones(&planner);
     Ok(explanation::explain(&planner, |view| zones.get(view), &question(arguments))?)
 }
@@ -49,6 +51,6 @@ fn fetch(url: &str, arguments: &ExplainArguments) -> Result<Explanation> {
     query.extend(arguments.rtype.map(|rtype| ("type", rtype.to_string())));
     query.extend(arguments.view.clone().map(|view| ("view", view)));
     query.extend(arguments.client.map(|client| ("client", client.to_string())));
-    let text = planned::fetch(url, "/api/v1/explain", &query)?;
+    let text = planned::fetch(url, "/api/v1/explain", &query, &arguments.reader)?;
     serde_json::from_str(&text).with_context(|| format!("the answer of {url} is not an explanation"))
 }

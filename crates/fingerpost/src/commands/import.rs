@@ -10,7 +10,7 @@ use backends::marks::external_dns::Naming;
 use backends::transport::guard::Forbidden;
 use backends::{Batch, Entry, Provider, Reading, SetKey};
 use dns::{Name, RecordSet, Rtype, Soa};
-use planner::{ObjectRef, Planner};
+use planner::{ObjectRef, Planner, Rules};
 use serde_json::{Value, json};
 
 use super::{Ending, print};
@@ -77,7 +77,7 @@ fn of_folders(arguments: &ImportArguments) -> Result<Origin> {
     let clusters = ClusterFolders::parse(folders)?;
     let secrets = LocalSecrets::new(arguments.secrets.clone().map(SecretFiles::new));
     secrets.declare(Source::new(&clusters).read().secrets);
-    let planned = Planned::read(folders, planned::current_date(), Vec::new())?;
+    let planned = Planned::read(folders, planned::current_date(), &Rules::default())?;
     super::report(&planned.problems);
     let owner = arguments.owner.clone().unwrap_or_else(|| super::up::owner(&clusters));
     Ok(Origin { planner: planned.planner, secrets: Arc::new(secrets), owner })
@@ -167,7 +167,7 @@ fn show(
     let target = Target { class: &arguments.class, zone, namespace: &arguments.namespace };
     let (written, others) = manifests(arguments.kind, target, soa, items);
     for set in &others {
-        eprintln!("{} {} cannot be written as a DNSRecord: use --kind Zone", set.name, set.rtype);
+        eprintln!("{}", unwritten(set));
     }
     Ok(match arguments.output {
         ImportOutput::Text => text(zone, items, palette),
@@ -181,12 +181,36 @@ fn show(
     })
 }
 
+/// Why a record set has no manifest.
+fn unwritten(set: &RecordSet) -> String {
+    let RecordSet { name, rtype, .. } = set;
+    match import::is_executed(set) {
+        true => format!(
+            "{name} {rtype} cannot be written as a manifest: the server executes its content, {}; declare what \
+             it does as a Placement or DNSRecord, and import again",
+            shown(set).join(", ")
+        ),
+        false if set.data.iter().any(|data| dns::reserved_data(data).is_some()) => {
+            format!("{name} {rtype} cannot be written as a manifest: it has the form of an ownership record")
+        }
+        false => format!("{name} {rtype} cannot be written as a DNSRecord: use --kind Zone"),
+    }
+}
+
+/// The data for people; what a server executes with the name of its type.
+fn shown(set: &RecordSet) -> Vec<String> {
+    match import::is_executed(set) {
+        true => set.data.iter().map(backends::powerdns::shown).collect(),
+        false => set.data.iter().map(ToString::to_string).collect(),
+    }
+}
+
 fn data(item: &Item) -> Value {
     json!({
         "name": item.set.name,
         "type": item.set.rtype,
         "ttl": item.set.ttl,
-        "data": item.set.data.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "data": shown(&item.set),
         "holder": item.holder,
         "verdict": item.verdict,
     })
@@ -200,7 +224,7 @@ fn text(zone: &Name, items: &[Item], palette: Palette) -> String {
             Verdict::Changed => palette.warning("changed"),
             Verdict::LeftAlone => palette.faint("left alone"),
         };
-        let data: Vec<String> = item.set.data.iter().map(ToString::to_string).collect();
+        let data = shown(&item.set);
         let planned = item.planned.iter().filter(|planned| **planned != item.set);
         let planned = planned.flat_map(|set| set.data.iter()).map(ToString::to_string);
         let planned: Vec<String> = planned.collect();

@@ -1,7 +1,8 @@
 //! The log, on standard error: for people or for machines.
 
-use std::io::{IsTerminal, stderr};
+use std::io::{self, IsTerminal, Write, stderr};
 
+use dns::without_passwords;
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::LogFormat;
@@ -11,11 +12,42 @@ pub(super) fn start(level: &str, format: LogFormat) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| level.into());
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(stderr)
+        .with_writer(|| WithoutPasswords(stderr()))
         .with_ansi(stderr().is_terminal());
     // Logging can be set up once; where it is already, that one does.
     let _ = match format {
         LogFormat::Text => log.try_init(),
         LogFormat::Json => log.json().try_init(),
     };
+}
+
+/// Hides the passwords of URLs in what is written. The log writes one whole event at a time.
+struct WithoutPasswords<W>(W);
+
+impl<W: Write> Write for WithoutPasswords<W> {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        match std::str::from_utf8(octets) {
+            Ok(text) => self.0.write_all(without_passwords(text).as_bytes())?,
+            Err(_) => self.0.write_all(octets)?,
+        }
+        Ok(octets.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_log_line_has_no_password() {
+        let mut out = WithoutPasswords(Vec::new());
+        out.write_all(b"WARN cannot ask url=\"http://u:secret@h:1/x\" error=refused\n").unwrap();
+        assert_eq!(out.0, b"WARN cannot ask url=\"http://***@h:1/x\" error=refused\n");
+    }
 }

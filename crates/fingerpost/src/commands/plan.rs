@@ -6,7 +6,7 @@ use planner::document::{Difference, Document, diff};
 
 use super::{Ending, print, report};
 use crate::cli::{PlanArguments, PlanOutput};
-use crate::planned::{self, ClusterPlan, Planned};
+use crate::planned::{self, Before, ClusterPlan, Planned};
 use crate::render::{self, Palette};
 
 pub(super) fn run(arguments: &PlanArguments, palette: Palette) -> Result<Ending> {
@@ -14,12 +14,15 @@ pub(super) fn run(arguments: &PlanArguments, palette: Palette) -> Result<Ending>
     if arguments.kube {
         return of_cluster(arguments, date, palette);
     }
-    let before = match &arguments.against[..] {
+    let mut before = match &arguments.against[..] {
         [] => None,
-        against => Some(planned::document(against, date).context("--against")?),
+        against => {
+            let rules = arguments.tenancy.rules();
+            Some(planned::before(against, date, &rules, &arguments.reader).context("--against")?)
+        }
     };
-    let (after, whole) = after(arguments, date, before.as_ref())?;
-    let differences = before.as_ref().map(|before| diff(before, &after));
+    let (after, whole) = after(arguments, date, before.as_mut())?;
+    let differences = before.as_ref().map(|before| diff(&before.document, &after));
     print(&text(&after, differences.as_deref(), arguments.output, palette)?)?;
     Ok(match differences {
         _ if !whole => Ending::Failed,
@@ -30,7 +33,8 @@ pub(super) fn run(arguments: &PlanArguments, palette: Palette) -> Result<Ending>
 
 /// What the operator would change in a cluster, as it stands or with folders applied to it.
 fn of_cluster(arguments: &PlanArguments, date: Date, palette: Palette) -> Result<Ending> {
-    let planned = ClusterPlan::read(&arguments.cluster, &arguments.folders.folders, date)?;
+    let planned =
+        ClusterPlan::read(&arguments.cluster, &arguments.folders.folders, date, &arguments.tenancy.rules())?;
     report(&planned.problems);
     let differences = diff(&planned.held, &planned.plan);
     print(&text(&planned.plan, Some(&differences), arguments.output, palette)?)?;
@@ -41,14 +45,16 @@ fn of_cluster(arguments: &PlanArguments, date: Date, palette: Palette) -> Result
     })
 }
 
-/// The plan, and whether all of it could be read. Serials go on from the plan before.
-fn after(arguments: &PlanArguments, date: Date, before: Option<&Document>) -> Result<(Document, bool)> {
+/// The plan, and whether all of it could be read. It follows the plan before: serials go on, who holds a name
+/// there keeps it, and what is in force there stays in force where the new version cannot be.
+fn after(arguments: &PlanArguments, date: Date, before: Option<&mut Before>) -> Result<(Document, bool)> {
     if let Some(url) = &arguments.url {
-        return Ok((planned::fetch_plan(url)?, true));
+        return Ok((planned::fetch_plan(url, &arguments.reader)?, true));
     }
-    let serials = before.map(Document::serials).unwrap_or_default();
-    let planned = Planned::read(&arguments.folders.folders, date, serials)?;
+    let rules = arguments.tenancy.rules();
+    let planned = Planned::read_after(&arguments.folders.folders, date, &rules, before)?;
     report(&planned.problems);
+    planned.foreign_notes().iter().for_each(|note| eprintln!("{note}"));
     Ok((Document::of(&planned.planner), !planned.is_partial()))
 }
 

@@ -43,7 +43,7 @@ trait Place {
 pub(super) fn run(arguments: &SwitchoverArguments, palette: Palette) -> Result<Ending> {
     let mut place: Box<dyn Place> = match arguments.kube {
         true => Box::new(cluster::Cluster::open(arguments)?),
-        false => Box::new(instance::Running::new(arguments)),
+        false => Box::new(instance::Running::new(arguments)?),
     };
     switch(&mut *place, arguments, &mut Steps::new(palette))
 }

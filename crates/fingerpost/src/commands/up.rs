@@ -11,6 +11,7 @@ mod delivering;
 mod directing;
 mod notices;
 mod samples;
+mod serials;
 
 pub(super) use delivering::owner;
 
@@ -19,9 +20,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use dns::Name;
 use jiff::civil::Date;
-use planner::{Change, Delta, Planner};
+use planner::{Change, Delta, Planner, ViewInfo};
 use server::Endpoint;
+use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
@@ -31,7 +34,9 @@ use super::{Ending, logging};
 use crate::cli::{LogFormat, UpArguments};
 use crate::deliveries::{Deliveries, Memory};
 use crate::directing::Directing;
-use crate::http;
+use crate::http::gate::is_loopback;
+use crate::http::{self, ApiListener, ApiPlan, Gate, Limits};
+use crate::instance::holders::HolderKeeper;
 use crate::instance::keeper::Keeper;
 use crate::instance::listeners::Listeners;
 use crate::instance::ports::{Ports, Slot};
@@ -46,8 +51,9 @@ use crate::progress;
 use crate::render::Palette;
 use crate::secrets::{LocalSecrets, SecretFiles};
 use crate::source::{ClusterFolders, Pace, Reading, Source, Watch};
-use crate::state::{StateDir, StateError, default_location};
+use crate::state::{StateDir, default_location};
 use crate::transferred::Transferred;
+use banner::Addresses;
 use notices::Notices;
 
 /// How often it is tried again to open an address that could not be opened.
@@ -66,15 +72,15 @@ pub(super) fn run(arguments: &UpArguments, palette: Palette) -> Result<Ending> {
 async fn serve(arguments: &UpArguments, palette: Palette) -> Result<Ending> {
     let clusters = ClusterFolders::parse(&arguments.folders.folders)?;
     let mut signals = Signals::new()?;
+    let plan = ApiPlan::beside(&arguments.api, arguments.http);
+    let gate = Gate::new(&arguments.api, &plan, None)?;
     let page = http::bind(arguments.http, "--http").await?;
-    let http_address = page.local_addr()?;
+    let api = ApiListener::bind(&arguments.api, &plan).await?;
+    let addresses = Addresses::of(&page, &plan, api.as_ref())?;
     let state = open_state(arguments, &clusters)?;
     let mut up = Up::open(arguments, clusters, state, palette).await?;
-    let mut pages = http::pages(up.instance.clone());
-    if http_address.ip().is_loopback() {
-        pages = pages.merge(http::order_pages(up.instance.clone()));
-    }
-    let http = http::serve(page, pages);
+    let serving =
+        serve_pages(&up.instance, page, api, &plan, gate, Limits::new(arguments.api.http_connections))?;
     let read = up.start();
     let started = tokio::select! {
         started = read => Some(started?),
@@ -82,15 +88,42 @@ async fn serve(arguments: &UpArguments, palette: Palette) -> Result<Ending> {
     };
     if let Some((source, reading)) = started {
         up.first(reading).await?;
-        up.print_start(http_address);
+        up.print_start(&addresses);
         up.follow(source, &mut signals).await?;
     }
     up.stop().await;
-    http.stop().await;
+    for one in serving {
+        one.stop().await;
+    }
     Ok(Ending::Good)
 }
 
-/// The state directory; a default one that another process uses is done without.
+/// Serves `--http`, and the page and `/api/` on it or on a listener of their own. Orders are accepted where only this
+/// machine can give them.
+fn serve_pages(
+    instance: &Arc<Instance>,
+    page: TcpListener,
+    api: Option<ApiListener>,
+    plan: &ApiPlan,
+    gate: Gate,
+    limits: Limits,
+) -> Result<Vec<http::Serving>> {
+    let orders = || http::order_pages(instance.clone(), gate.clone());
+    let plan_pages = || http::api_pages(instance.clone(), gate.clone());
+    let mut pages = http::status_pages(instance.clone());
+    if *plan == ApiPlan::Merged {
+        pages = pages.merge(plan_pages()).merge(orders());
+    }
+    let mut serving = vec![http::serve(page, pages, limits)];
+    if let Some(api) = api {
+        let is_local = is_loopback(api.address()?);
+        let pages = if is_local { plan_pages().merge(orders()) } else { plan_pages() };
+        serving.push(api.serve(pages, limits));
+    }
+    Ok(serving)
+}
+
+/// The state directory; a default one that cannot be had, or that another process uses, is done without.
 fn open_state(arguments: &UpArguments, clusters: &[ClusterFolders]) -> Result<Option<Arc<StateDir>>> {
     if arguments.no_state {
         return Ok(None);
@@ -98,8 +131,9 @@ fn open_state(arguments: &UpArguments, clusters: &[ClusterFolders]) -> Result<Op
     let Some(path) = arguments.state.clone().or_else(|| default_location(clusters)) else { return Ok(None) };
     match StateDir::open(&path) {
         Ok(state) => Ok(Some(Arc::new(state))),
-        Err(error @ StateError::InUse(_)) if arguments.state.is_none() => {
-            eprintln!("{error}; going on without keeping state");
+        // Nobody asked for a directory that this user cannot have.
+        Err(error) if arguments.state.is_none() => {
+            eprintln!("{:#}; going on without keeping state", anyhow::Error::from(error));
             Ok(None)
         }
         Err(error) => Err(error.into()),
@@ -112,7 +146,9 @@ struct Up {
     clusters: Vec<ClusterFolders>,
     state: Option<Arc<StateDir>>,
     keeper: Option<Keeper>,
+    holders: Option<HolderKeeper>,
     ports: Ports,
+    saved_ports: Vec<Option<String>>,
     listeners: Listeners,
     deliveries: Deliveries,
     directing: Directing,
@@ -124,6 +160,8 @@ struct Up {
     notices: Notices,
     palette: Palette,
     date: Option<Date>,
+    /// The serials that were served before this start.
+    served_serials: BTreeMap<Name, u32>,
     /// Planning panicked: the planner has to be made anew.
     distrusted: bool,
     /// Some address could not be opened.
@@ -141,14 +179,16 @@ impl Up {
         palette: Palette,
     ) -> Result<Up> {
         let (views, zones) = state.as_deref().map(saved::load).unwrap_or_default();
-        require_folders(&clusters, !views.is_empty())?;
+        require_folders(&clusters, state.as_deref().is_some_and(StateDir::is_used))?;
         let names: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
-        let instance = Arc::new(Instance::new(move || Planner::new(names.clone())));
+        let (made, rules) = (names.clone(), arguments.tenancy.rules());
+        let instance = Arc::new(Instance::new(move || Planner::new(made.clone()).under(rules.clone())));
         let secrets = Arc::new(LocalSecrets::new(arguments.secrets.clone().map(SecretFiles::new)));
         let (secret_changes, told) = watch::channel(0);
         let circumstances = delivering::circumstances(
             arguments,
             &clusters,
+            state.as_deref(),
             secrets.clone(),
             told,
             instance.deliveries.clone(),
@@ -163,6 +203,7 @@ impl Up {
         });
         let probes =
             Probes::start(instance.health.clone(), circumstances.guard.clone(), instance.sightings.clone());
+        let ports = state.as_deref().map(StateDir::load_ports).unwrap_or_default();
         let mut up = Up {
             directing,
             transfers,
@@ -172,14 +213,17 @@ impl Up {
             secrets,
             secret_changes,
             keeper: state.clone().map(|state| Keeper::new(state, instance.clone())),
+            holders: state.clone().map(|state| HolderKeeper::new(state, instance.clone(), names)),
             instance,
             clusters,
             state,
-            ports: Ports::default(),
+            saved_ports: ports.clone(),
+            ports: Ports::of_earlier_run(ports),
             listeners: Listeners::new(arguments.dns, Serving::new(&arguments.serving)?),
             notices: Notices::new(palette),
             palette,
             date: None,
+            served_serials: serials::served(&zones),
             distrusted: false,
             unbound: false,
             unsaved: false,
@@ -188,7 +232,7 @@ impl Up {
         up.instance.signings.set_source(key_source(arguments, up.state.as_deref()));
         up.instance.sign_zones(&views, &mut zones);
         up.instance.steer_zones(&views, &mut zones);
-        let wanted = Ports::default().endpoints(&views);
+        let wanted = up.ports.endpoints(&views);
         up.bind_or_fail(&wanted).await?;
         let endpoints = up.listeners.table(&wanted);
         up.instance.views.publish(|table| {
@@ -219,22 +263,25 @@ impl Up {
 
     /// Plans and serves for the first time. An address that cannot be opened is an error still.
     async fn first(&mut self, reading: Reading) -> Result<()> {
-        let serials = self.state.as_ref().map(|state| state.load_serials()).unwrap_or_default();
-        let mut changes: Vec<Change> =
-            serials.into_iter().map(|(name, saved)| Change::Serial(name, saved)).collect();
+        let saved = self.state.as_ref().map(|state| state.load_serials()).unwrap_or_default();
+        let mut changes: Vec<Change> = serials::changes(saved, &self.served_serials).collect();
         changes.extend(self.state.iter().flat_map(|state| state.load_remembered()));
+        changes.extend(self.holders.as_ref().map(HolderKeeper::load));
         changes.extend(self.kept_directions());
         changes.extend(self.date_change());
         changes.extend(self.instance.signed_changes());
         changes.extend(reading.changes);
         self.instance.facts().problems.clone_from(&reading.problems);
-        self.instance.plan(changes)?;
-        let wanted = self.ports.endpoints(&self.instance.planner().views());
+        let delta = self.instance.plan(changes)?;
+        self.keep_versions(&delta);
+        let views = self.instance.planner().views();
+        self.ports.restart(&views);
+        let wanted = self.endpoints(&views);
         self.bind_or_fail(&wanted).await?;
         self.instance.publish_all(self.listeners.table(&wanted))?;
         self.serve_listeners(&wanted).await;
-        if let Some(keeper) = &self.keeper {
-            keeper.keep_first().await;
+        if let (Some(keeper), Some(holders)) = (&self.keeper, &self.holders) {
+            tokio::join!(keeper.keep_first(), holders.keep_first());
         }
         self.notices.known_views(self.listeners.views(&wanted));
         self.notices.first(&reading.problems, &self.instance.planner());
@@ -249,6 +296,16 @@ impl Up {
         Ok(())
     }
 
+    /// Where views are to answer; a port that is given to a view is kept over restarts.
+    fn endpoints(&mut self, views: &[ViewInfo]) -> BTreeMap<Slot, Endpoint> {
+        let wanted = self.ports.endpoints(views);
+        if self.saved_ports != self.ports.given() {
+            self.saved_ports = self.ports.given().to_vec();
+            self.state.iter().for_each(|state| state.save_ports(&self.saved_ports));
+        }
+        wanted
+    }
+
     async fn bind_or_fail(&mut self, wanted: &BTreeMap<Slot, Endpoint>) -> Result<()> {
         match self.listeners.bind(wanted).await.into_iter().next() {
             Some(error) => Err(error),
@@ -261,7 +318,7 @@ impl Up {
         self.instance.facts().listeners = self.listeners.counted();
     }
 
-    fn print_start(&self, http: std::net::SocketAddr) {
+    fn print_start(&self, http: &Addresses) {
         banner::print(
             &self.instance,
             &self.listeners,
@@ -322,6 +379,9 @@ impl Up {
         self.notices.problems(&reading.problems);
         self.hear_secrets(reading.secrets);
         self.take_changes(reading.changes).await;
+        if let Err(error) = guarded(|| self.notices.unused_files(&self.instance.planner())) {
+            self.notices.trouble(&error.to_string());
+        }
     }
 
     /// Plans changes and serves the plan. Whatever fails, the last answers stay.
@@ -335,6 +395,7 @@ impl Up {
     async fn follow_plan(&mut self, changes: Vec<Change>) -> Result<()> {
         let anew = self.distrusted;
         let delta = self.plan(changes)?;
+        self.keep_versions(&delta);
         self.serve_change(&delta).await?;
         self.transfers.follow();
         self.transferred.follow(&delta, Instant::now());
@@ -343,8 +404,12 @@ impl Up {
         self.probe(&delta, anew);
         self.notices.changes(&delta);
         guarded(|| self.notices.objects(&delta.statuses, &self.instance.planner()))?;
-        if let Some(keeper) = &self.keeper {
+        if let (Some(keeper), Some(holders)) = (&self.keeper, &self.holders) {
             keeper.keep(&delta);
+            match anew {
+                true => holders.keep_first().await,
+                false => holders.keep(&delta.holders),
+            }
         }
         Ok(())
     }
@@ -358,7 +423,8 @@ impl Up {
     }
 
     async fn serve_change(&mut self, delta: &Delta) -> Result<()> {
-        let wanted = self.ports.endpoints(&self.instance.planner().views());
+        let views = self.instance.planner().views();
+        let wanted = self.endpoints(&views);
         let troubles = self.listeners.bind(&wanted).await;
         self.unbound = !troubles.is_empty();
         self.notices.listeners(&troubles);
@@ -376,13 +442,26 @@ impl Up {
         // The old planner still knows them, unless it is what panics.
         let serials = guarded(|| self.instance.planner().serials()).unwrap_or_default();
         let serials = serials.into_iter().map(|(name, saved)| Change::Serial(name, saved));
+        let remembered = guarded(|| self.instance.planner().remembered()).unwrap_or_default();
+        let remembered = remembered.into_iter().filter(|(_, _, memory)| memory.is_version());
+        let versions =
+            remembered.map(|(cluster, object, memory)| Change::Remembered(cluster, object, memory));
         self.date = None;
         self.instance.facts().signed.clear();
         let signed = self.instance.signed_changes();
         let directions = self.instance.directions.directions().into_iter();
         let directions = directions.map(|((cluster, object), told)| Change::Direction(cluster, object, told));
         let seen = self.instance.sightings.retell();
-        let told = serials.chain(self.date_change()).chain(signed).chain(directions).chain(seen);
+        // The first of all, since it is about the objects that follow.
+        let holders = guarded(|| self.instance.planner().holders()).unwrap_or_default();
+        let holders = std::iter::once(Change::Holders(Box::new(holders)));
+        let told = holders
+            .chain(serials)
+            .chain(versions)
+            .chain(self.date_change())
+            .chain(signed)
+            .chain(directions)
+            .chain(seen);
         let everything = told.chain(self.source().read().changes).collect();
         self.instance.plan_anew(everything)?;
         self.distrusted = false;

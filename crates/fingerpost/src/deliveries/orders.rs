@@ -109,7 +109,7 @@ fn node(class: &str, zone: Name, name: Name, wanted: Vec<WantedSet>) -> Node {
     let heir = wanted.iter().find_map(|one| one.hand_over_to.as_deref()).map(|heir| heir_at(heir, class));
     let entry = |one: WantedSet| {
         let WantedSet { set, domain, properties, .. } = one;
-        Some(Entry { set: set?, domain, properties })
+        Some(Entry::new(set?, domain, properties))
     };
     Node { zone, name, sets: wanted.into_iter().filter_map(entry).collect(), kept, shared, heir }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -114,10 +115,13 @@ impl Board {
         self.lock().iter().find(|(key, entry)| is_it(key, entry)).map(|(_, entry)| entry.clone())
     }
 
-    /// Everything as data.
-    pub fn documents(&self, now: Instant) -> Vec<Value> {
+    /// The Placements after one as data, by name, at most so many.
+    pub fn documents_after(&self, after: Option<&Key>, most: usize, now: Instant) -> Vec<(Key, Value)> {
         let leads = self.leads();
-        self.lock().iter().map(|(key, entry)| entry.document(&name_of(&key.1), leads, now)).collect()
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let entries = self.lock();
+        let page = entries.range::<Key, _>((start, Bound::Unbounded)).take(most);
+        page.map(|(key, entry)| (key.clone(), entry.document(&name_of(&key.1), leads, now))).collect()
     }
 
     /// One Placement as data, known by namespace and name, by its name or by its hostname.

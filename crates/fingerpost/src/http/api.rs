@@ -3,36 +3,68 @@
 //! A large plan takes a while to turn into data, so that is done off the threads that answer DNS.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
+use arc_swap::Guard;
 use axum::Json;
+use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
-use dns::{Name, Rtype};
-use planner::Planner;
-use planner::document::{Document, DocumentObject, DocumentRecordSet};
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use dns::{Name, Rtype, ZoneForm};
+use planner::document::{DocumentWriter, Part};
+use planner::{ClusterId, ObjectRef, Planner};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use server::dnssec::sets_by_name;
+use server::{ViewTable, Zone};
 use tokio::task::block_in_place;
 
 use super::Shared;
+use super::stream::{self, PIECE};
 use crate::explanation::{Explanation, Question};
-use crate::instance::Instance;
+use crate::instance::{Instance, now};
 use crate::render;
 use crate::source::SourceProblem;
+
+/// How many objects are looked up at once.
+const PAGE: usize = 1024;
 
 /// What is wrong with a request, for the one who sent it.
 type Refusal = (StatusCode, String);
 
-fn document(instance: &Instance) -> Document {
-    block_in_place(|| Document::of(&instance.planner()))
+/// A part of the plan, written from the planner as the reader reads it; the lock is held for one piece at a time.
+fn part(instance: Arc<Instance>, part: Part) -> Response {
+    let body = stream::body(|mut pieces| async move {
+        let (mut writer, revision) = (DocumentWriter::new(part), instance.revision());
+        loop {
+            let more = {
+                let planner = instance.planner();
+                if instance.revision() != revision {
+                    writer.note_change();
+                }
+                writer.write(&planner, &mut pieces.text, PIECE)
+            };
+            pieces.send().await?;
+            if !more {
+                return Ok(());
+            }
+        }
+    });
+    as_json(body)
 }
 
-pub(super) async fn plan(State(instance): Shared) -> Json<Document> {
-    Json(document(&instance))
+pub(super) fn as_json(body: Body) -> Response {
+    ([(CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-pub(super) async fn objects(State(instance): Shared) -> Json<Vec<DocumentObject>> {
-    Json(document(&instance).objects)
+pub(super) async fn plan(State(instance): Shared) -> Response {
+    part(instance, Part::Plan)
+}
+
+pub(super) async fn objects(State(instance): Shared) -> Response {
+    part(instance, Part::Objects)
 }
 
 #[derive(Debug, Deserialize)]
@@ -43,42 +75,76 @@ pub(super) struct RecordSetQuery {
 pub(super) async fn record_sets(
     State(instance): Shared,
     Query(query): Query<RecordSetQuery>,
-) -> Result<Json<Vec<DocumentRecordSet>>, Refusal> {
+) -> Result<Response, Refusal> {
     let name = query.name.map(|text| Name::parse(&text)).transpose().map_err(bad_request)?;
-    let mut sets = document(&instance).record_sets;
-    sets.retain(|set| name.as_ref().is_none_or(|name| set.name == *name));
-    Ok(Json(sets))
+    Ok(part(instance, Part::RecordSets(name)))
 }
 
 /// What is to be said about objects, about zone files, about the folders, about databases of places and
 /// about DNSSEC keys.
-pub(super) async fn notes(State(instance): Shared) -> Json<Value> {
-    let problems: Vec<Value> = instance.facts().problems.iter().map(problem).collect();
-    let objects = block_in_place(|| object_notes(&instance.planner()));
-    Json(
-        json!({ "objects": objects, "sources": problems, "geo": instance.geos.problems(), "dnssec": instance.signings.problems() }),
-    )
+pub(super) async fn notes(State(instance): Shared) -> Response {
+    as_json(stream::body(|mut pieces| async move {
+        let (geo, dnssec) = (instance.geos.problems(), instance.signings.problems());
+        pieces
+            .text
+            .extend_from_slice(format!("{{\"dnssec\":{},\"geo\":{}", json!(dnssec), json!(geo)).as_bytes());
+        pieces.text.extend_from_slice(b",\"objects\":[");
+        let (mut after, mut begun) = (None, false);
+        loop {
+            let page = instance.planner().objects_after(after.as_ref(), PAGE);
+            for object in &page {
+                object_notes(&instance.planner(), object, &mut pieces.text, &mut begun);
+                pieces.flow().await?;
+            }
+            match page.into_iter().next_back() {
+                Some(last) => after = Some(last),
+                None => break,
+            }
+        }
+        pieces.text.extend_from_slice(b"],\"sources\":[");
+        let (mut number, mut begun) = (0, false);
+        loop {
+            // One at a time: there may be a problem in each of a hundred thousand files.
+            let next = instance.facts().problems.get(number).map(problem);
+            let Some(next) = next else { break };
+            element(&mut pieces.text, &mut begun, &next);
+            number += 1;
+            pieces.flow().await?;
+        }
+        pieces.text.extend_from_slice(b"]}");
+        pieces.send().await
+    }))
 }
 
-fn object_notes(planner: &Planner) -> Vec<Value> {
-    let mut all = Vec::new();
-    for (cluster, object) in planner.objects() {
-        for note in planner.notes(cluster, &object) {
-            all.push(json!({
-                "cluster": planner.cluster_name(cluster),
-                "apiVersion": object.kind.api_version(),
-                "kind": object.kind.kind(),
-                "namespace": &*object.namespace,
-                "name": &*object.name,
-                "condition": note.condition,
-                "status": note.status.to_string(),
-                "reason": note.reason,
-                "message": note.message,
-                "severity": format!("{:?}", note.severity),
-            }));
-        }
+/// Appends an element of a JSON list.
+pub(super) fn element(text: &mut Vec<u8>, begun: &mut bool, value: &Value) {
+    if std::mem::replace(begun, true) {
+        text.push(b',');
     }
-    all
+    text.extend_from_slice(value.to_string().as_bytes());
+}
+
+fn object_notes(
+    planner: &Planner,
+    (cluster, object): &(ClusterId, ObjectRef),
+    text: &mut Vec<u8>,
+    begun: &mut bool,
+) {
+    for note in planner.notes(*cluster, object) {
+        let value = json!({
+            "cluster": planner.cluster_name(*cluster),
+            "apiVersion": object.kind.api_version(),
+            "kind": object.kind.kind(),
+            "namespace": &*object.namespace,
+            "name": &*object.name,
+            "condition": note.condition,
+            "status": note.status.to_string(),
+            "reason": note.reason,
+            "message": note.message,
+            "severity": format!("{:?}", note.severity),
+        });
+        element(text, begun, &value);
+    }
 }
 
 fn problem(problem: &SourceProblem) -> Value {
@@ -117,10 +183,35 @@ pub(super) struct ZoneQuery {
 }
 
 /// A zone as it is served, in master-file form; a signed one with all its signatures and an NSEC chain.
-pub(super) async fn zone(State(instance): Shared, Query(query): Query<ZoneQuery>) -> Result<String, Refusal> {
+pub(super) async fn zone(
+    State(instance): Shared,
+    Query(query): Query<ZoneQuery>,
+) -> Result<Response, Refusal> {
     let name = Name::parse(&query.name).map_err(bad_request)?;
-    let text = block_in_place(|| instance.export(&name, query.view.as_deref()));
-    text.ok_or_else(|| (StatusCode::NOT_FOUND, format!("{name} is not served in that view\n")))
+    let table: Arc<ViewTable> = Guard::into_inner(instance.views.load());
+    let served = served_zone(&table, &name, query.view.as_deref());
+    let form = served.map(|zone| block_in_place(|| ZoneForm::of(&name, zone.present_sets())));
+    let missing = || (StatusCode::NOT_FOUND, format!("{name} is not served in that view\n"));
+    let form = form.ok_or_else(missing)?;
+    let body = stream::body(|mut pieces| async move {
+        let Some(zone) = served_zone(&table, &name, query.view.as_deref()) else { return Ok(()) };
+        pieces.text.extend_from_slice(form.head().as_bytes());
+        let mut line = String::new();
+        for sets in sets_by_name(zone, now() as u32) {
+            sets.iter().for_each(|set| form.write(&mut line, set));
+            pieces.text.extend_from_slice(line.as_bytes());
+            line.clear();
+            pieces.flow().await?;
+        }
+        pieces.send().await
+    });
+    Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], body).into_response())
+}
+
+/// A zone of a view, else of the first that has it, where its content is known.
+fn served_zone<'a>(table: &'a ViewTable, origin: &Name, view: Option<&str>) -> Option<&'a Zone> {
+    let mut views = table.views.iter().filter(|(name, _)| view.is_none_or(|view| view == *name));
+    views.find_map(|(_, zones)| zones.zone(origin)).map(|zone| &**zone).filter(|zone| zone.soa().is_some())
 }
 
 fn bad_request(error: impl std::fmt::Display) -> Refusal {

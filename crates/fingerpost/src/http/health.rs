@@ -1,23 +1,37 @@
 //! `/api/v1/health`: every probe, what it asks, and what it has seen.
 
-use std::collections::BTreeMap;
-
-use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
 use dns::ProbeId;
 use jiff::Timestamp;
 use planner::{Certificate, ProbeQuestion};
 use serde_json::{Value, json};
 
-use super::Shared;
+use super::api::{as_json, element};
+use super::{Shared, stream};
 use crate::probes::{Outcome, Run, Sighting};
 
-pub(super) async fn health(State(instance): Shared) -> Json<Value> {
-    Json(page(&instance.sightings.all()))
-}
+/// How many probes are looked up at once.
+const PAGE: usize = 256;
 
-fn page(all: &BTreeMap<ProbeId, Sighting>) -> Value {
-    all.iter().map(|(probe, seen)| entry(*probe, seen)).collect::<Vec<Value>>().into()
+pub(super) async fn health(State(instance): Shared) -> Response {
+    as_json(stream::body(|mut pieces| async move {
+        let (mut after, mut begun) = (None, false);
+        pieces.text.push(b'[');
+        loop {
+            let page = instance.sightings.after(after, PAGE);
+            for (probe, seen) in &page {
+                element(&mut pieces.text, &mut begun, &entry(*probe, seen));
+                pieces.flow().await?;
+            }
+            match page.last() {
+                Some((probe, _)) => after = Some(*probe),
+                None => break,
+            }
+        }
+        pieces.text.push(b']');
+        pieces.send().await
+    }))
 }
 
 fn entry(probe: ProbeId, seen: &Sighting) -> Value {

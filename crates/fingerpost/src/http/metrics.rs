@@ -131,6 +131,14 @@ enum Verdict {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct EvictionLabels {
+    view: String,
+    address: String,
+    transport: Transport,
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct CookieLabels {
     view: String,
     address: String,
@@ -156,6 +164,8 @@ fn add_answers(registry: &mut Registry, listeners: &[Counted], table: &ViewTable
     let fast = Family::<ListenerLabels, Counter>::default();
     let open = Family::<QueryLabels, Gauge>::default();
     let refused = Family::<QueryLabels, Counter>::default();
+    let evicted = Family::<EvictionLabels, Counter>::default();
+    let octets_limited = Family::<ListenerLabels, Counter>::default();
     for listener in listeners {
         let (counts, address) = (listener.counters.snapshot(), listener.address.to_string());
         let endpoint = table.endpoints.get(&listener.endpoint);
@@ -164,6 +174,14 @@ fn add_answers(registry: &mut Registry, listeners: &[Counted], table: &ViewTable
         let labels = QueryLabels { view: view.clone(), address: address.clone(), transport: streams.clone() };
         open.get_or_create(&labels).set(i64::try_from(counts.open_connections).unwrap_or(i64::MAX));
         refused.get_or_create(&labels).inc_by(counts.refused_connections);
+        for (reason, count) in [
+            ("not_reading", counts.evicted_not_reading),
+            ("idle", counts.evicted_idle),
+            ("busy", counts.evicted_busy),
+        ] {
+            let (view, address, transport) = (view.clone(), address.clone(), streams.clone());
+            evicted.get_or_create(&EvictionLabels { view, address, transport, reason }).inc_by(count);
+        }
         let datagrams = (!listener.encrypted).then_some((Transport::udp, counts.udp_queries));
         for (transport, count) in datagrams.into_iter().chain([(streams, counts.tcp_queries)]) {
             let labels = QueryLabels { view: view.clone(), address: address.clone(), transport };
@@ -185,6 +203,7 @@ fn add_answers(registry: &mut Registry, listeners: &[Counted], table: &ViewTable
         }
         let labels = ListenerLabels { view, address };
         fast.get_or_create(&labels).inc_by(counts.fast);
+        octets_limited.get_or_create(&labels).inc_by(counts.octets_limited);
         truncated.get_or_create(&labels).inc_by(counts.truncated);
         dropped.get_or_create(&labels).inc_by(counts.dropped);
     }
@@ -193,9 +212,15 @@ fn add_answers(registry: &mut Registry, listeners: &[Counted], table: &ViewTable
     registry.register("dns_truncated", "Responses with the TC bit", truncated);
     registry.register("dns_dropped", "Messages that got no response", dropped);
     registry.register("dns_rate_limited", "Responses held back by rate limiting", limited);
+    registry.register(
+        "dns_octets_limited",
+        "Responses held back by the limit on octets; they are among dns_rate_limited",
+        octets_limited,
+    );
     registry.register("dns_cookies", "Queries with a server cookie", cookies);
     registry.register("dns_open_connections", "TCP and TLS connections that are open", open);
     registry.register("dns_refused_connections", "Connections closed at once: all places busy", refused);
+    registry.register("dns_evicted_connections", "Connections closed to make room for another", evicted);
     registry.register("dns_fast", "Queries answered on the fast path", fast);
 }
 

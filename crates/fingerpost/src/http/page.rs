@@ -6,13 +6,14 @@ use axum::response::{Html, IntoResponse, Response};
 use serde_json::{Map, Value};
 
 /// Every page with what it shows.
-const PAGES: [(&str, &str); 10] = [
-    ("/healthz", "whether the process runs"),
-    ("/readyz", "whether the first plan is served"),
-    ("/metrics", "counters for Prometheus"),
+const PAGES: [(&str, &str); 11] = [
+    ("/healthz", "whether the process runs (on --http)"),
+    ("/readyz", "whether the first plan is served (on --http)"),
+    ("/metrics", "counters for Prometheus (on --http)"),
     ("/api/v1/plan", "the whole plan, as `fingerpost plan -o json` prints it"),
     ("/api/v1/objects", "every object with its status"),
     ("/api/v1/recordsets", "every record set; ?name= shows one name"),
+    ("/api/v1/zone?name=", "a zone as it is served, in master-file form; also view="),
     ("/api/v1/notes", "what is to be said about objects, files and folders"),
     ("/api/v1/leases", "who holds the leases of Placements, and where their clients are sent"),
     ("/api/v1/health", "every probe: its target, whether that is up, why not, and its last run"),

@@ -4,7 +4,7 @@ use backends::webhook::record::record;
 use dns::{Name, RecordSet, Rtype, Soa};
 use serde_json::{Value, json};
 
-use super::{Item, Verdict};
+use super::{Item, Verdict, is_executed};
 
 /// Which kinds the manifests are of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -36,12 +36,23 @@ pub fn manifests(
     soa: Option<&Soa>,
     items: &[Item],
 ) -> (Vec<Value>, Vec<RecordSet>) {
-    let ours: Vec<&RecordSet> =
-        items.iter().filter(|item| item.verdict != Verdict::LeftAlone).map(|item| &item.set).collect();
+    let of_interest =
+        items.iter().filter(|item| item.verdict != Verdict::LeftAlone || is_executed(&item.set));
+    let is_writable = |set: &&RecordSet| !is_executed(set) && !set.data.iter().any(is_reserved);
+    let (ours, unwritable): (Vec<&RecordSet>, Vec<&RecordSet>) =
+        of_interest.map(|item| &item.set).partition(is_writable);
+    let unwritable = unwritable.into_iter().cloned();
     match form {
-        Form::DnsRecord => dns_records(target, &ours),
-        Form::Zone => (zone(target, soa, &ours), Vec::new()),
+        Form::DnsRecord => {
+            let (manifests, others) = dns_records(target, &ours);
+            (manifests, others.into_iter().chain(unwritable).collect())
+        }
+        Form::Zone => (zone(target, soa, &ours), unwritable.collect()),
     }
+}
+
+fn is_reserved(data: &dns::Rdata) -> bool {
+    dns::reserved_data(data).is_some()
 }
 
 fn dns_records(target: Target<'_>, sets: &[&RecordSet]) -> (Vec<Value>, Vec<RecordSet>) {

@@ -145,3 +145,30 @@ fn manifests_plan_to_what_was_imported() {
         }
     }
 }
+
+fn program(owner: &str) -> RecordSet {
+    let data = Rdata::from_wire(STEERED, b"\0\x01\x0b'192.0.2.1'").unwrap();
+    RecordSet::new(name(owner), STEERED, 300, vec![data])
+}
+
+#[test]
+fn a_program_is_left_alone_without_a_manifest_and_replaced_where_the_plan_has_addresses() {
+    let entries: Vec<Entry> = [program("lua.example.com")].into_iter().map(Entry::from).collect();
+    let items_of = |planned| items(&name(ZONE), &entries, &choice(None), &planned);
+    let alone = items_of(BTreeMap::new());
+    assert_eq!(alone[0].verdict, Verdict::LeftAlone);
+    let target = Target { class: "edge", zone: &name(ZONE), namespace: "dns" };
+    for form in [Form::DnsRecord, Form::Zone] {
+        let (manifests, others) = manifests(form, target, None, &alone);
+        assert!(manifests.iter().all(|manifest| manifest["kind"] == "Zone"), "{manifests:?}");
+        assert_eq!(others, [program("lua.example.com")]);
+    }
+    assert_eq!(backends::powerdns::shown(&alone[0].set.data[0]), "LUA A \"'192.0.2.1'\"");
+
+    let address = set("lua.example.com", "A", &["192.0.2.7"]);
+    let replaced = items_of([(SetKey::of(&address), address.clone())].into());
+    assert_eq!((replaced[0].verdict, replaced[0].planned.as_ref()), (Verdict::Changed, Some(&address)));
+    let written = marks(&name(ZONE), &entries, &replaced, "us", 1).unwrap();
+    let mark = Mark::read(&written[0].after.as_ref().unwrap().set, &name(ZONE)).unwrap();
+    assert!(mark.types.contains(&STEERED));
+}

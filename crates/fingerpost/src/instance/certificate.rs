@@ -15,7 +15,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use tokio::task::JoinSet;
 
-use crate::provider::listen::certificates;
+use crate::http::server::tls::certificates;
 
 /// How often the files are looked at.
 const REREAD: Duration = Duration::from_secs(10);

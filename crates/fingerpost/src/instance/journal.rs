@@ -138,7 +138,9 @@ impl Entry {
 
     fn update(self, base: Option<Arc<PackedZone>>) -> Option<ZoneUpdate> {
         let (origin, owner) = (self.zone.clone(), self.name.clone().unwrap_or(self.zone));
-        let sets: Option<Vec<RecordSet>> = self.sets.iter().map(|set| set.record_set(&owner)).collect();
+        // An earlier version may have kept types that no record may have.
+        let allowed = self.sets.iter().filter(|set| Rtype(set.0).refusal().is_none());
+        let sets: Option<Vec<RecordSet>> = allowed.map(|set| set.record_set(&owner)).collect();
         match self.name {
             Some(name) => Some(ZoneUpdate::PutNode { origin, name, sets: sets? }),
             None => Some(ZoneUpdate::PutZone { origin, soa: sets?.pop()?, base }),

@@ -1,9 +1,12 @@
-//! Which view answers on which address (ERRATA, "Views in `up`, `plan`, `explain`").
+//! Which view answers on which address.
 //!
 //! Numbered views get slots: slot 0 is `--dns`, the others the ports after it. A slot once given is
 //! kept for its view, so that no client ever finds another view where it asked before: a view that
 //! goes leaves its slot refusing, and finds it again when it comes back. The one exception is
 //! `default`, which stands in for having no view at all: it answers on slot 0 and yields it.
+//!
+//! A restart keeps the slots of the views that still exist. The slots of the others are given to new views, and where
+//! there is none for slot 0, the first view answers there too.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -23,10 +26,36 @@ pub enum Slot {
 /// The slots that have been given to views.
 #[derive(Clone, Debug, Default)]
 pub struct Ports {
-    given: Vec<String>,
+    /// The view of each slot; `None` where it can be given to another.
+    given: Vec<Option<String>>,
 }
 
 impl Ports {
+    /// The slots as an earlier run gave them.
+    pub fn of_earlier_run(given: Vec<Option<String>>) -> Ports {
+        Ports { given }
+    }
+
+    /// The view that each slot was given to.
+    pub fn given(&self) -> &[Option<String>] {
+        &self.given
+    }
+
+    /// Takes back the slots of an earlier run whose views no longer exist, and gives them to those that are new.
+    pub fn restart(&mut self, views: &[ViewInfo]) {
+        let exists = |name: &String| views.iter().any(|view| view.numbered && view.name == *name);
+        for slot in &mut self.given {
+            *slot = slot.take().filter(exists);
+        }
+        while self.given.last().is_some_and(Option::is_none) {
+            self.given.pop();
+        }
+        self.give(views);
+        if let Some((first @ None, others)) = self.given.split_first_mut() {
+            *first = others.iter().flatten().next().cloned();
+        }
+    }
+
     /// What every slot leads to with these views; views that are new get the next slots.
     pub fn endpoints(&mut self, views: &[ViewInfo]) -> BTreeMap<Slot, Endpoint> {
         self.give(views);
@@ -45,8 +74,12 @@ impl Ports {
 
     fn give(&mut self, views: &[ViewInfo]) {
         for view in views.iter().filter(|view| view.numbered && !is_default(view)) {
-            if !self.given.contains(&view.name) {
-                self.given.push(view.name.clone());
+            if self.given.iter().flatten().any(|name| *name == view.name) {
+                continue;
+            }
+            match self.given.iter_mut().find(|slot| slot.is_none()) {
+                Some(free) => *free = Some(view.name.clone()),
+                None => self.given.push(Some(view.name.clone())),
             }
         }
     }
@@ -55,7 +88,7 @@ impl Ports {
     fn answering(&self, views: &[ViewInfo]) -> Vec<Option<String>> {
         let here = |name: &&String| views.iter().any(|view| view.numbered && view.name == **name);
         let mut answering: Vec<Option<String>> =
-            self.given.iter().map(|name| Some(name).filter(here).cloned()).collect();
+            self.given.iter().map(|name| name.as_ref().filter(here).cloned()).collect();
         let default = views.iter().find(|view| is_default(view)).map(|view| view.name.clone());
         match answering.first_mut() {
             Some(first) => *first = first.take().or(default),
@@ -145,5 +178,29 @@ mod tests {
             last = ports.endpoints(&views);
         }
         assert_eq!(printed(&last), expected);
+    }
+
+    #[rstest]
+    #[case::a_new_view_that_sorts_first("weu", "aaa weu", "0:weu 1:aaa")]
+    #[case::in_another_order("weu neu", "neu weu", "0:weu 1:neu")]
+    #[case::the_last_is_gone("weu neu", "weu", "0:weu")]
+    #[case::one_in_between_is_gone("weu neu frc", "frc weu", "0:weu 1:- 2:frc")]
+    #[case::a_new_one_in_its_place("weu neu", "neu xyz", "0:xyz 1:neu")]
+    #[case::the_first_is_gone("weu neu", "neu", "0:neu 1:neu")]
+    #[case::all_are_gone("weu neu", "default", "0:default")]
+    #[case::the_first_views("default", "neu weu", "0:neu 1:weu")]
+    #[case::with_an_address_of_its_own("weu neu", "weu@192.0.2.1:53 neu", "0:neu 1:neu 192.0.2.1:53:weu")]
+    fn a_restart_keeps_the_ports_of_the_views_that_exist(
+        #[case] before: &str,
+        #[case] after: &str,
+        #[case] expected: &str,
+    ) {
+        let views = |text: &str| -> Vec<ViewInfo> { text.split(' ').map(view).collect() };
+        let mut earlier = Ports::default();
+        earlier.endpoints(&views(before));
+        let mut ports = Ports::of_earlier_run(earlier.given().to_vec());
+        assert_eq!(printed(&ports.endpoints(&views(before))), printed(&earlier.endpoints(&views(before))));
+        ports.restart(&views(after));
+        assert_eq!(printed(&ports.endpoints(&views(after))), expected);
     }
 }

@@ -29,6 +29,7 @@ impl Serving {
         };
         let rate_limit = RateLimit {
             per_second: arguments.rate_limit,
+            octets_per_second: arguments.rate_limit_octets,
             slip: arguments.rate_limit_slip,
             exempt_loopback: !arguments.rate_limit_loopback,
             ..RateLimit::default()
@@ -102,11 +103,12 @@ mod tests {
     #[test]
     fn flags_say_otherwise() {
         let serving = serving(
-            "--rate-limit 7 --rate-limit-slip 3 --rate-limit-loopback --nsid weu-1 --dns-threads 2 --tcp-connections 9",
+            "--rate-limit 7 --rate-limit-octets 9999 --rate-limit-slip 3 --rate-limit-loopback --nsid weu-1 --dns-threads 2 --tcp-connections 9",
         );
         let options = serving.unwrap().options;
-        let wanted = RateLimit { per_second: 7, slip: 3, exempt_loopback: false, ..RateLimit::default() };
-        assert_eq!(options.rate_limit, wanted);
+        let limits = (options.rate_limit.per_second, options.rate_limit.octets_per_second);
+        assert_eq!(limits, (7, 9999));
+        assert_eq!((options.rate_limit.slip, options.rate_limit.exempt_loopback), (3, false));
         assert_eq!(options.identity.nsid.as_deref(), Some(&b"weu-1"[..]));
         assert_eq!((options.threads, options.limits.connections), (2, 9));
         assert_eq!(options.limits.connections_per_network, 3);

@@ -17,11 +17,12 @@ use api::dnsclass::Dnssec;
 use dns::Name;
 use planner::ViewInfo;
 use ring::rand::SystemRandom;
-use server::dnssec::{Denial, SharedSignatures, Signing, Timing, WINDOW, ZoneKeys};
+use server::dnssec::{ClockReading, Denial, SharedSignatures, Signing, Timing, WINDOW, ZoneKeys};
 use server::{Zone, ZoneUpdate, Zones};
 
 use crate::keys::{self, KeyFolder, KeysError};
 
+pub(crate) mod clock;
 pub(crate) mod timing;
 
 /// Where keys come from.
@@ -89,19 +90,25 @@ impl Signings {
     }
 
     /// Looks for other keys and takes the steps that fall due; says whether anything is another.
-    pub fn refresh<'a>(&self, served: impl Fn(&Name) -> Vec<&'a Arc<Zone>>, now: u64) -> bool {
+    pub fn refresh<'a>(
+        &self,
+        served: impl Fn(&Name) -> Vec<&'a Arc<Zone>>,
+        clock: impl Into<ClockReading>,
+    ) -> bool {
+        let clock = clock.into();
         let mut known = self.known();
         let KeySource::Folder(folder) = known.source.clone() else { return false };
         let ids: Vec<(String, Name)> = known.zones.keys().chain(known.problems.keys()).cloned().collect();
         let mut changed = false;
         for id in ids {
-            if known.is_current(&folder, &id) && !known.is_due(&id, &served, now) {
+            if known.is_current(&folder, &id) && !known.is_due(&id, &served, clock) {
                 continue;
             }
-            let found = stepped(&folder, &id, &served, now);
+            let found = stepped(&folder, &id, &served, clock);
             changed |= known.take(id, found);
         }
-        changed
+        // A zone that never had keys may get them now: the disk may be writable again.
+        changed | known.problems.keys().any(|id| !known.zones.contains_key(id))
     }
 
     /// Takes keys that somebody else keeps; says whether anything is another.
@@ -188,9 +195,9 @@ impl Known {
         &self,
         id: &(String, Name),
         served: &impl Fn(&Name) -> Vec<&'a Arc<Zone>>,
-        now: u64,
+        clock: ClockReading,
     ) -> bool {
-        self.zones.get(id).is_some_and(|known| timing::is_due(&known.keys, &served(&id.1), now))
+        self.zones.get(id).is_some_and(|known| timing::is_due(&known.keys, &served(&id.1), clock))
     }
 }
 
@@ -210,12 +217,12 @@ fn stepped<'a>(
     folder: &KeyFolder,
     (vault, zone): &(String, Name),
     served: &impl Fn(&Name) -> Vec<&'a Arc<Zone>>,
-    now: u64,
+    clock: ClockReading,
 ) -> Found {
     let keys = folder.edit(vault, zone, |before| {
         let mut keys = before.ok_or_else(|| KeysError::None(zone.clone()))?;
         let timing: Timing = timing::of(&keys, &served(zone));
-        keys.step(timing, now);
+        keys.step(timing, clock);
         Ok(keys)
     })?;
     Ok((keys, folder.stamp(vault, zone)))

@@ -57,6 +57,45 @@ fn a_damaged_file_is_an_error_and_stays() {
     assert_eq!(std::fs::read_to_string(folder.path().join("vault/e.org.json")).unwrap(), "{");
 }
 
+#[test]
+fn a_changed_bit_in_either_copy_changes_no_key_and_is_repaired() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = KeyFolder::new(folder.path().to_owned());
+    let zone: Name = "e.org.".parse().unwrap();
+    let made = keys.edit("vault", &zone, |_| make(&zone)).unwrap().to_stored();
+    let files = ["vault/e.org.json", "vault/e.org.copy"].map(|file| folder.path().join(file));
+    let whole = std::fs::read(&files[0]).unwrap();
+    for file in &files {
+        for at in 0..whole.len() {
+            let mut changed = whole.clone();
+            changed[at] ^= 1 << (at % 8);
+            std::fs::write(file, &changed).unwrap();
+            let loaded = keys.load("vault", &zone).unwrap().unwrap();
+            assert_eq!(loaded.to_stored(), made, "octet {at}");
+        }
+        keys.edit("vault", &zone, |before| Ok(before.unwrap())).unwrap();
+        assert_eq!(std::fs::read(file).unwrap(), whole, "it is written again");
+        std::fs::remove_file(file).unwrap();
+        assert_eq!(keys.all().len(), 1);
+        assert_eq!(keys.load("vault", &zone).unwrap().unwrap().to_stored(), made);
+        keys.edit("vault", &zone, |before| Ok(before.unwrap())).unwrap();
+    }
+}
+
+#[test]
+fn keys_that_a_person_puts_there_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = KeyFolder::new(folder.path().to_owned());
+    let zone: Name = "e.org.".parse().unwrap();
+    keys.edit("vault", &zone, |_| make(&zone)).unwrap();
+    let others = make(&zone).unwrap().to_stored();
+    std::fs::write(folder.path().join("vault/e.org.json"), &others).unwrap();
+    let taken = keys.edit("vault", &zone, |before| Ok(before.unwrap())).unwrap();
+    assert_eq!(taken.to_stored(), others);
+    std::fs::remove_file(folder.path().join("vault/e.org.json")).unwrap();
+    assert_eq!(keys.load("vault", &zone).unwrap().unwrap().to_stored(), others, "in both copies");
+}
+
 #[rstest]
 #[case("e.org.", "e.org.json")]
 #[case(".", "_root.json")]

@@ -87,15 +87,14 @@ struct Shown {
     requests: Requests,
 }
 
-/// All pages.
+/// The pages of `--http`.
 pub(super) fn pages(instance: Arc<Instance>, readiness: Readiness, requests: Requests) -> Router {
-    let shown = Shown { instance: instance.clone(), readiness, requests };
-    let own = Router::new()
+    let shown = Shown { instance, readiness, requests };
+    Router::new()
         .route("/healthz", get(http::healthy))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
-        .with_state(shown);
-    http::plan_pages(instance).merge(own)
+        .with_state(shown)
 }
 
 async fn ready(State(shown): State<Shown>) -> (StatusCode, String) {

@@ -16,8 +16,7 @@ mod verdict;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{self, State};
 use axum::http::StatusCode;
 use axum::routing::post;
 use axum::{Json, Router};
@@ -26,23 +25,42 @@ use review::{Request, Response};
 pub use verdict::Context;
 use verdict::Verdict;
 
+use crate::http::server::bodies::{Bodies, announced};
+use crate::http::server::connections::Connection;
+
 /// Where the API server posts its reviews.
 pub const PATH: &str = "/validate";
 
 /// The API server takes objects of up to 3 MiB, and a review may hold one before and after.
 const LARGEST_REVIEW: usize = 8 << 20;
 
+/// How many octets of large reviews are in memory at once.
+const REVIEWS_IN_MEMORY: usize = 32 << 20;
+
 /// The webhook as a router, judging by what the context knows.
 pub fn router(context: Arc<dyn Context>) -> Router {
-    Router::new().route(PATH, post(validate)).layer(DefaultBodyLimit::max(LARGEST_REVIEW)).with_state(context)
+    let judging = Judging { context, bodies: Bodies::new(REVIEWS_IN_MEMORY) };
+    Router::new().route(PATH, post(validate)).with_state(judging)
+}
+
+#[derive(Clone)]
+struct Judging {
+    context: Arc<dyn Context>,
+    bodies: Bodies,
 }
 
 async fn validate(
-    State(context): State<Arc<dyn Context>>,
-    body: Bytes,
+    State(judging): State<Judging>,
+    request: extract::Request,
 ) -> Result<Json<Response>, (StatusCode, String)> {
-    let request = review::read(&body).map_err(|error| (StatusCode::BAD_REQUEST, format!("{error}\n")))?;
-    let verdict = judge(&request, &*context);
+    let (parts, body) = request.into_parts();
+    let connection = parts.extensions.get::<Arc<Connection>>().cloned();
+    let length = announced(&parts.headers);
+    let read = judging.bodies.read(body, length, LARGEST_REVIEW, connection.as_deref()).await;
+    let body = read.map_err(|error| (error.status(), format!("{error}\n")))?;
+    let request =
+        review::read(&body.octets).map_err(|error| (StatusCode::BAD_REQUEST, format!("{error}\n")))?;
+    let verdict = judge(&request, &*judging.context);
     log(&request, &verdict);
     Ok(Json(review::answer(request.uid, verdict)))
 }

@@ -29,7 +29,7 @@ use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 
 pub use keeper::Keeper;
 pub use problems::Problems;
-pub use serving::{Served, Serving, serve};
+pub use serving::{Served, serve};
 
 /// Whose certificate it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

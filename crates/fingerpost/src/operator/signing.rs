@@ -10,11 +10,10 @@ use std::time::Duration;
 
 use api::dnsclass::Dnssec;
 use dns::Name;
-use jiff::Timestamp;
 use planner::Planner;
 use ring::rand::SystemRandom;
 use server::Zone;
-use server::dnssec::{Timing, ZoneKeys};
+use server::dnssec::{ClockReading, Timing, ZoneKeys};
 
 use super::lease::Leadership;
 use crate::instance::signing::{KeySource, timing};
@@ -57,12 +56,14 @@ pub(super) async fn run(
     let mut complaints = BTreeSet::new();
     loop {
         tokio::time::sleep(EVERY).await;
+        // Read in every round, also by a follower, so that whoever leads next has seen a clock that was set.
+        let clock = instance.clock.read();
         let wanted = wanted(&instance.planner());
         let mut problems = BTreeSet::new();
         for (name, vault) in &wanted {
             // A write is sent only while more of the lease is left than it may take.
             let found = match leadership.may_send(timeout) {
-                true => look_after(&instance, &vaults, name, vault, now()).await,
+                true => look_after(&instance, &vaults, name, vault, clock).await,
                 false => read_along(&instance, &vaults, name).await,
             };
             problems.extend(found.into_iter().map(|error| error.to_string()));
@@ -75,10 +76,6 @@ pub(super) async fn run(
             instance.signatures_moved.notify_one();
         }
     }
-}
-
-fn now() -> u64 {
-    Timestamp::now().as_second().unsigned_abs()
 }
 
 /// Which zones are to be signed, by vault.
@@ -115,7 +112,7 @@ async fn look_after(
     vaults: &SecretVaults,
     name: &str,
     vault: &Vault,
-    now: u64,
+    clock: ClockReading,
 ) -> Vec<KeysError> {
     let stored = match vaults.load(name).await {
         Ok(stored) => stored.unwrap_or_default(),
@@ -125,10 +122,10 @@ async fn look_after(
         stored.iter().filter_map(|keys| keys.as_ref().ok()).map(|keys| (&keys.zone, keys)).collect();
     let mut problems = Vec::new();
     for zone in &vault.zones {
-        let settled = known.get(zone).filter(|keys| !is_due(keys, Timing::default(), now));
+        let settled = known.get(zone).filter(|keys| !keys.is_due(Timing::default(), clock));
         let kept = match settled {
             Some(keys) => Ok((*keys).clone()),
-            None => edit(instance, vaults, (name, zone), &vault.spec, now).await,
+            None => edit(instance, vaults, (name, zone), &vault.spec, clock).await,
         };
         match kept {
             Ok(keys) => take(instance, name, Ok(keys)),
@@ -144,16 +141,16 @@ async fn edit(
     vaults: &SecretVaults,
     (name, zone): (&str, &Name),
     spec: &Dnssec,
-    now: u64,
+    clock: ClockReading,
 ) -> Result<ZoneKeys, KeysError> {
     let step = |before: Option<ZoneKeys>| match before {
-        Some(keys) => Ok(stepped(keys, instance, now)),
+        Some(keys) => Ok(stepped(keys, instance, clock)),
         None => {
             let remembered = instance.signings.keys(name, zone);
             if remembered.is_some() {
                 tracing::warn!("DNSSEC: the keys of {zone} are gone from the Secret {name} and are put back");
             }
-            first_keys(remembered, zone, spec, now)
+            first_keys(remembered, zone, spec, clock.now)
         }
     };
     vaults.edit(name, zone, step).await
@@ -170,21 +167,14 @@ fn first_keys(
     remembered.map_or_else(|| Ok(create()?), Ok)
 }
 
-/// Whether a step falls due with these waiting times.
-fn is_due(keys: &ZoneKeys, timing: Timing, now: u64) -> bool {
-    keys.next_step(timing).is_some_and(|due| due <= now)
-}
-
 /// The keys after every step that falls due.
-fn stepped(mut keys: ZoneKeys, instance: &Instance, now: u64) -> ZoneKeys {
+fn stepped(mut keys: ZoneKeys, instance: &Instance, clock: ClockReading) -> ZoneKeys {
     // Caches may hold what the old key signed for as long as the zone's longest TTL. The zone is worked out
     // only now: a step that does not fall due by the least waiting times does not come here.
     let zones = zones(&instance.planner());
     let served: Vec<&Arc<Zone>> = zones.values().filter_map(|zones| zones.zone(&keys.zone)).collect();
     let timing = timing::of(&keys, &served);
-    if is_due(&keys, timing, now) {
-        keys.step(timing, now);
-    }
+    keys.step(timing, clock);
     keys
 }
 

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use api::{DNSConfigurationSpec, Kind, Spec};
+use api::{DNSConfigurationSpec, Kind, Object, Spec};
 use planner::ObjectRef;
 use server::Network;
 use tokio::sync::watch;
@@ -17,12 +17,12 @@ use super::lease::Leadership;
 use crate::cli::{OperatorArguments, WebhookCertificates};
 use crate::cluster::Connection;
 use crate::cluster::feed::HERE;
-use crate::http;
+use crate::http::{self, Limits};
 use crate::instance::Instance;
 
 /// A running webhook.
 pub struct Webhook {
-    serving: certificates::Serving,
+    serving: http::Serving,
     keeper: JoinHandle<()>,
     problems: Problems,
 }
@@ -41,8 +41,9 @@ pub async fn start(
     let settings = settings(arguments, connection)?;
     let keeper = Keeper::new(connection.client.clone(), settings, leadership.clone());
     let (served, problems) = (keeper.served(), keeper.problems());
+    let limits = Limits::new(arguments.api.http_connections);
     let judge = Judge { instance: instance.clone(), allowed: arguments.delivery.targets.networks()? };
-    let serving = certificates::serve(listener, served, admission::router(Arc::new(judge)))?;
+    let serving = certificates::serve(listener, served, admission::router(Arc::new(judge)), limits)?;
     Ok(Some(Webhook { serving, keeper: tokio::spawn(keeper.run(flagged(stopped))), problems }))
 }
 
@@ -88,6 +89,10 @@ impl Context for Judge {
             Spec::DNSConfiguration(spec) => Some((**spec).clone()),
             _ => None,
         }
+    }
+
+    fn missing_grant(&self, object: &Object) -> Option<String> {
+        self.instance.planner().missing_grant(HERE, object)
     }
 
     fn allows_target(&self, address: IpAddr) -> bool {

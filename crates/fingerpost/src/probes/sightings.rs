@@ -1,6 +1,7 @@
 //! What probes have seen: for pages and metrics, and for the planner, which hears of changes only.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -92,6 +93,14 @@ impl Sightings {
     /// Every probe with what it has seen.
     pub fn all(&self) -> BTreeMap<ProbeId, Sighting> {
         self.board().probes.clone()
+    }
+
+    /// The probes after one with what they have seen, at most so many.
+    pub fn after(&self, probe: Option<ProbeId>, most: usize) -> Vec<(ProbeId, Sighting)> {
+        let start = probe.map_or(Bound::Unbounded, Bound::Excluded);
+        let board = self.board();
+        let probes = board.probes.range((start, Bound::Unbounded)).take(most);
+        probes.map(|(probe, seen)| (*probe, seen.clone())).collect()
     }
 
     /// What one probe has seen.

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use api::dnsclass::HmacAlgorithm;
 use backends::webhook::protocol::{Code, NONCE, TIMESTAMP};
 use backends::webhook::{Arrived, Keys, Verifier};
+use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use jiff::Timestamp;
 
@@ -38,13 +39,11 @@ pub struct SecretFiles {
 }
 
 impl Authentication {
-    /// Whether a request is believed.
-    pub async fn check(&self, request: &Arrived<'_>, now: Timestamp) -> Result<(), Trouble> {
+    /// Whether a request could be believed as far as its headers tell, before its body is read.
+    pub async fn precheck(&self, headers: &HeaderMap, now: Timestamp) -> Result<(), Trouble> {
         if let Some(tokens) = &self.tokens {
-            let token = request
-                .headers
-                .get(AUTHORIZATION)
-                .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+            let token =
+                headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
             let accepted = match token {
                 Some(token) => tokens.accept(token, now).await,
                 None => false,
@@ -53,6 +52,12 @@ impl Authentication {
                 return Err(refused(Code::AuthFailed, "the token is not accepted"));
             }
         }
+        let checked = self.signatures.as_ref().map_or(Ok(()), |signatures| signatures.precheck(headers, now));
+        checked.map_err(|refusal| refused(refusal.code(), &refusal.to_string()))
+    }
+
+    /// Whether a request is believed whose headers passed, now that its body is known.
+    pub async fn check(&self, request: &Arrived<'_>, now: Timestamp) -> Result<(), Trouble> {
         if let Some(signatures) = &self.signatures {
             let verified = signatures.verify(request, now);
             verified.map_err(|refusal| refused(refusal.code(), &refusal.to_string()))?;
@@ -64,8 +69,9 @@ impl Authentication {
     /// Takes the nonces of the last minutes into memory.
     pub fn recall(&self, now: Timestamp) -> Result<()> {
         let (Some(signatures), Some(nonces)) = (&self.signatures, &self.nonces) else { return Ok(()) };
-        for (timestamp, nonce) in nonces.load().context("the nonces cannot be read")? {
-            signatures.recall(&nonce, timestamp, now);
+        match nonces.load() {
+            Ok(kept) => kept.iter().for_each(|(timestamp, nonce)| signatures.recall(nonce, *timestamp, now)),
+            Err(error) => tracing::warn!("the nonces of the last minutes cannot be read: {error}"),
         }
         Ok(())
     }
@@ -77,7 +83,10 @@ impl Authentication {
         let (Some(nonce), Some(timestamp)) = (header(NONCE), timestamp) else { return Ok(()) };
         nonces.keep(nonce, timestamp.as_second(), now.as_second()).map_err(|error| {
             tracing::error!("the nonces cannot be kept: {error}");
-            refused(Code::ServerError, "the nonce cannot be kept")
+            refused(
+                Code::Unavailable,
+                "the server's disk takes no writes (full or read-only), so the request's nonce cannot be kept",
+            )
         })
     }
 

@@ -6,6 +6,10 @@
 //!
 //! A change is on the disk before it is answered, and on the disk before it is acknowledged. Without a
 //! state directory it lives as long as the process.
+//!
+//! Records that are damaged on the disk in both copies leave their zone unavailable: it is answered with
+//! SERVFAIL, never with NXDOMAIN, and its writes are refused. A disk that refuses writes leaves the answers as
+//! they are; each write tries again.
 
 mod zone;
 
@@ -22,7 +26,7 @@ use server::{Endpoint, EndpointId, Views, ZoneUpdate};
 
 pub use self::zone::usual;
 use self::zone::{Frame, Zone};
-use super::journal::{Journal, Opened};
+use super::journal::{Journal, Loss, Opened};
 
 /// The one view of this server.
 const VIEW: &str = "provider";
@@ -42,23 +46,53 @@ struct Content {
     journal: Option<Journal<Frame>>,
     /// How long the journal was when it held nothing superfluous.
     compact: u64,
+    /// Records of unknown zones are lost: none is served, and the files stay as they are.
+    is_lost: bool,
+    /// The disk refused the last write.
+    is_refused: bool,
 }
+
+/// How the store is, for metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Condition {
+    /// Zones that are not served because their records are damaged.
+    pub damaged_zones: usize,
+    /// Whether the disk took the last write.
+    pub is_writable: bool,
+}
+
+const ZONE_DAMAGED: Failure = Failure::Storage(
+    "the zone's records are damaged on the disk and it takes no changes: see the server's log for the files",
+);
+const DISK_REFUSES: Failure = Failure::Storage(
+    "the server's disk takes no writes (full or read-only); the records there are still served",
+);
 
 impl Embedded {
     /// A store in a file, or in memory alone; the second is what is wrong with the file.
     pub fn open(file: Option<&Path>) -> io::Result<(Embedded, Option<String>)> {
         let opened = file.map(Journal::open).transpose()?;
-        let (journal, frames, trouble) = match opened {
-            Some(Opened { journal, changes, trouble }) => (Some(journal), changes, trouble),
-            None => (None, Vec::new(), None),
+        let (journal, frames, loss, trouble) = match opened {
+            Some(Opened { journal, changes, loss, trouble }) => (Some(journal), changes, loss, trouble),
+            None => (None, Vec::new(), Loss::None, None),
         };
-        let mut content = Content { zones: BTreeMap::new(), journal, compact: 0 };
+        let mut content =
+            Content { zones: BTreeMap::new(), journal, compact: 0, is_lost: false, is_refused: false };
         for frame in &frames {
-            content.zones.entry(frame.zone.clone()).or_insert_with(|| Zone::new(&frame.zone)).take(frame);
+            content.zone_mut(&frame.zone).take(frame);
         }
+        content.mark(&loss);
+        content.mend();
         let store = Embedded { content: Arc::new(Mutex::new(content)), views: Views::new() };
         store.publish_all();
         Ok((store, trouble))
+    }
+
+    /// How the store is.
+    pub fn condition(&self) -> Condition {
+        let content = locked(&self.content);
+        let damaged_zones = content.zones.values().filter(|zone| zone.is_damaged()).count();
+        Condition { damaged_zones, is_writable: !content.is_refused }
     }
 
     /// What DNS is answered from.
@@ -88,21 +122,100 @@ impl Embedded {
     }
 
     fn zone<T>(&self, origin: &Name, look: impl FnOnce(&Zone) -> T) -> Result<T, Failure> {
-        locked(&self.content).zones.get(origin).map(look).ok_or(Failure::NoZone)
+        locked(&self.content).sound_zone(origin).map(look)
     }
 }
 
 impl Content {
+    fn zone_mut(&mut self, origin: &Name) -> &mut Zone {
+        self.zones.entry(origin.clone()).or_insert_with(|| Zone::new(origin))
+    }
+
+    /// A zone that holds all that was acknowledged.
+    fn sound_zone(&self, origin: &Name) -> Result<&Zone, Failure> {
+        let zone = self.zones.get(origin).ok_or(Failure::NoZone)?;
+        if zone.is_damaged() { Err(ZONE_DAMAGED) } else { Ok(zone) }
+    }
+
+    /// Marks the zones of which records are lost.
+    fn mark(&mut self, loss: &Loss) {
+        match loss {
+            Loss::None => {}
+            Loss::Labels(labels) => match labels.iter().map(|label| Name::parse(label).ok()).collect() {
+                Some(origins) => {
+                    let origins: Vec<Name> = origins;
+                    origins.iter().for_each(|origin| self.zone_mut(origin).set_damaged());
+                }
+                None => self.mark(&Loss::All),
+            },
+            Loss::All => {
+                self.is_lost = true;
+                self.zones.values_mut().for_each(Zone::set_damaged);
+            }
+        }
+    }
+
+    /// Writes files anew that cannot be appended to. Where records of unknown zones are lost they stay as they
+    /// are, for a person to bring them back.
+    fn mend(&mut self) {
+        let frames = || self.zones.values().map(Zone::frame).collect::<Vec<Frame>>();
+        let Some(journal) = self.journal.as_mut().filter(|journal| journal.is_stale() && !self.is_lost)
+        else {
+            return;
+        };
+        if let Err(error) = journal.rewrite(&frames()) {
+            tracing::error!(
+                "the records cannot be written: {error}; they are served, and writes are refused"
+            );
+            self.is_refused = true;
+        }
+    }
+
     /// Puts a frame on the disk, into memory and into the answers, in this order.
     fn commit(&mut self, frame: Frame, views: &Views) -> Result<(), Failure> {
-        if let Some(journal) = &mut self.journal {
-            journal.append(std::slice::from_ref(&frame)).map_err(|error| failed(&error))?;
+        if self.is_lost {
+            return Err(ZONE_DAMAGED);
         }
-        let zone = self.zones.entry(frame.zone.clone()).or_insert_with(|| Zone::new(&frame.zone));
+        let Content { zones, journal, .. } = self;
+        if let Some(journal) = journal {
+            let whole = || zones.values().map(Zone::frame).collect();
+            let appended = journal.append(std::slice::from_ref(&frame), whole);
+            self.note(appended.err())?;
+        }
+        let zone = self.zone_mut(&frame.zone);
         zone.take(&frame);
         publish(views, zone.updates_of(&frame));
         self.compact_if_long();
         Ok(())
+    }
+
+    /// Logs the first refusal of the disk and the first success after it.
+    fn note(&mut self, refusal: Option<io::Error>) -> Result<(), Failure> {
+        let was_refused = std::mem::replace(&mut self.is_refused, refusal.is_some());
+        match refusal {
+            Some(error) => {
+                if !was_refused {
+                    tracing::error!("the records cannot be kept: {error}; writes are refused until they can");
+                }
+                Err(DISK_REFUSES)
+            }
+            None => {
+                if was_refused {
+                    tracing::info!("the disk takes writes again");
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether writes are taken; a disk that refused the last one is tried again.
+    fn health(&mut self) -> Result<(), Failure> {
+        if self.is_refused {
+            let probed = self.journal.as_ref().map_or(Ok(()), Journal::probe);
+            self.note(probed.err())?;
+        }
+        // One damaged zone does not keep writes from the others.
+        if self.is_lost { Err(ZONE_DAMAGED) } else { Ok(()) }
     }
 
     /// A journal that cannot be made shorter goes on growing, and is tried again later.
@@ -112,14 +225,14 @@ impl Content {
             return;
         }
         let frames: Vec<Frame> = self.zones.values().map(Zone::frame).collect();
-        if let Err(error) = journal.compact(&frames) {
+        if let Err(error) = journal.rewrite(&frames) {
             tracing::warn!("the records cannot be written anew: {error}");
         }
         self.compact = journal.length();
     }
 
     fn write(&mut self, batch: &Batch, views: &Views) -> Result<Vec<Result<(), Failure>>, Failure> {
-        let zone = self.zones.get(&batch.zone).ok_or(Failure::NoZone)?;
+        let zone = self.sound_zone(&batch.zone)?;
         let (frame, results) = zone.judged(batch, Timestamp::now())?;
         if let Some(frame) = frame {
             self.commit(frame, views)?;
@@ -131,6 +244,13 @@ impl Content {
         let found = wanted.origin.suffixes().find(|name| self.zones.contains_key(name));
         if let Some(origin) = found {
             return Ok(OpenedZone { origin, made: false });
+        }
+        if self.is_lost {
+            // It may be one of those whose records are lost.
+            let zone = self.zone_mut(&wanted.origin);
+            zone.set_damaged();
+            publish(views, zone.updates());
+            return Ok(OpenedZone { origin: wanted.origin.clone(), made: false });
         }
         self.commit(Frame::new_zone(wanted, Timestamp::now()), views)?;
         Ok(OpenedZone { origin: wanted.origin.clone(), made: true })
@@ -147,7 +267,7 @@ impl Provider for Embedded {
     }
 
     fn health(&self) -> Reply<'_, ()> {
-        Box::pin(async { Ok(()) })
+        Box::pin(async move { self.blocking(|content, _| content.health()).await })
     }
 
     fn open_zone<'a>(&'a self, zone: &'a NewZone) -> Reply<'a, OpenedZone> {
@@ -191,12 +311,6 @@ fn publish(views: &Views, updates: Vec<ZoneUpdate>) {
         let zones = table.views.entry(VIEW.to_owned()).or_default();
         updates.into_iter().for_each(|update| zones.apply(update));
     });
-}
-
-/// A disk that fails is our own trouble: it is logged here, and the sender learns only that.
-fn failed(error: &io::Error) -> Failure {
-    tracing::error!("the records cannot be kept: {error}");
-    Failure::Server(500)
 }
 
 fn locked<T>(content: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -13,25 +13,32 @@ use std::sync::Arc;
 
 use api::Endpoint;
 use axum::Router;
-use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use backends::webhook::protocol::Code;
 use http::StatusCode;
-use http::header::{CONTENT_TYPE, VARY};
+use http::header::{CONTENT_TYPE, RETRY_AFTER, VARY};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::Shared;
+use super::entrance::Refused;
+use super::listings::{Listing, ListingError};
 use super::store::{Trouble, Wish};
+use crate::http::server::bodies::{BodyError, Held};
+use crate::http::stream::{self, Gone, Pieces};
 
 /// The one version of the protocol that there is.
-const MEDIA_TYPE: &str = "application/external.dns.webhook+json;version=1";
-/// The most that a request may hold: all records of a large installation.
-const MOST: usize = 256 << 20;
+const VERSIONED: &str = "application/external.dns.webhook+json;version=1";
+/// The media type of every body.
+pub const MEDIA_TYPE: &str = "application/external.dns.webhook+json";
 
 type Provider = State<Arc<Shared>>;
+/// A body that was read, or the answer that refuses it.
+type Read = Result<Held, Box<Response>>;
 
 /// What ExternalDNS wants changed.
 #[derive(Debug, Default, Deserialize)]
@@ -53,8 +60,38 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .route("/", get(negotiate))
         .route("/records", get(records).post(apply))
         .route("/adjustendpoints", post(adjust))
-        .layer(DefaultBodyLimit::max(MOST))
+        .layer(from_fn_with_state(shared.clone(), enter))
         .with_state(shared)
+}
+
+/// Lets a request in that passes the entrance; the same one as that of the other protocol.
+async fn enter(State(shared): Provider, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    match shared.entrance.check(&parts, &body) {
+        Ok(()) => next.run(Request::from_parts(parts, body)).await,
+        Err(refused) => counted(&shared, "refused", turned_away(&refused)),
+    }
+}
+
+fn turned_away(refused: &Refused) -> Response {
+    let (status, wait) = match refused {
+        Refused::Limited(wait) => (StatusCode::TOO_MANY_REQUESTS, Some(wait.as_secs() + 1)),
+        Refused::Forbidden(_) => (StatusCode::FORBIDDEN, None),
+        Refused::MediaType(_) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, None),
+        Refused::Body(BodyError::Busy) => (StatusCode::SERVICE_UNAVAILABLE, Some(5)),
+        Refused::Body(error) => (error.status(), None),
+    };
+    let mut response = (status, format!("{refused}\n")).into_response();
+    if let Some(seconds) = wait {
+        response.headers_mut().insert(RETRY_AFTER, seconds.into());
+    }
+    response
+}
+
+async fn read(shared: &Shared, request: Request) -> Read {
+    let (parts, body) = request.into_parts();
+    let read = shared.entrance.read(&parts, body, usize::MAX).await;
+    read.map_err(|refused| Box::new(turned_away(&refused)))
 }
 
 async fn negotiate(State(shared): Provider) -> Response {
@@ -63,21 +100,71 @@ async fn negotiate(State(shared): Provider) -> Response {
 }
 
 async fn records(State(shared): Provider) -> Response {
-    let response = match shared.store.list().await {
-        Ok(entries) => answer(StatusCode::OK, &entries.iter().map(endpoint::of_entry).collect::<Vec<_>>()),
-        Err(failure) => failed(&failure.into()),
+    let response = match shared.listings.read(&shared.store).await {
+        Ok(listing) => list(stream::body(|pieces| write_entries(listing, pieces))),
+        Err(ListingError::Failed(failure)) => failed(&failure.into()),
+        Err(error @ ListingError::Busy) => {
+            (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "5")], format!("{error}\n")).into_response()
+        }
     };
     counted(&shared, "records", response)
 }
 
-async fn adjust(State(shared): Provider, body: Bytes) -> Response {
-    let response = match serde_json::from_slice::<Vec<Endpoint>>(&body) {
-        Ok(endpoints) => {
-            let adjusted: Vec<Endpoint> =
-                endpoints.into_iter().filter_map(|endpoint| adjusted(&shared, endpoint)).collect();
-            answer(StatusCode::OK, &adjusted)
+async fn write_entries(listing: Arc<Listing>, mut pieces: Pieces) -> Result<(), Gone> {
+    let mut begun = false;
+    // Ownership records of ours are not ExternalDNS's to change, so they are not listed.
+    for entry in listing.entries.iter().filter(|entry| dns::reserved_name(&entry.set.name).is_none()) {
+        write_endpoint(&mut pieces.text, &mut begun, &endpoint::of_entry(entry));
+        pieces.flow().await?;
+    }
+    end_list(&mut pieces.text, begun);
+    pieces.send().await
+}
+
+/// Writes the endpoints as they are adjusted; the request's share of the budget is held until they have been read.
+async fn write_adjusted(
+    shared: Arc<Shared>,
+    endpoints: Vec<Endpoint>,
+    held: Held,
+    mut pieces: Pieces,
+) -> Result<(), Gone> {
+    let mut begun = false;
+    for endpoint in endpoints {
+        if let Some(endpoint) = adjusted(&shared, endpoint) {
+            write_endpoint(&mut pieces.text, &mut begun, &endpoint);
+            pieces.flow().await?;
         }
-        Err(error) => refused(&error),
+    }
+    end_list(&mut pieces.text, begun);
+    pieces.send().await?;
+    drop(held);
+    Ok(())
+}
+
+fn write_endpoint(text: &mut Vec<u8>, begun: &mut bool, endpoint: &Endpoint) {
+    text.push(if std::mem::replace(begun, true) { b',' } else { b'[' });
+    // What we serialize are our own types, all of whose keys are texts.
+    let _ = serde_json::to_writer(text, endpoint);
+}
+
+fn end_list(text: &mut Vec<u8>, begun: bool) {
+    text.extend_from_slice(if begun { b"]" } else { b"[]" });
+}
+
+fn list(body: Body) -> Response {
+    ([(CONTENT_TYPE, VERSIONED), (VARY, "Content-Type")], body).into_response()
+}
+
+async fn adjust(State(shared): Provider, request: Request) -> Response {
+    let response = match read(&shared, request).await {
+        Err(response) => *response,
+        Ok(held) => match serde_json::from_slice::<Vec<Endpoint>>(&held.octets) {
+            Ok(endpoints) => {
+                let shared = shared.clone();
+                list(stream::body(|pieces| write_adjusted(shared, endpoints, held, pieces)))
+            }
+            Err(error) => refused(&error),
+        },
     };
     counted(&shared, "adjust", response)
 }
@@ -98,13 +185,16 @@ fn adjusted(shared: &Shared, endpoint: Endpoint) -> Option<Endpoint> {
     }
 }
 
-async fn apply(State(shared): Provider, body: Bytes) -> Response {
-    let response = match serde_json::from_slice::<Changes>(&body) {
-        Ok(changes) => match applied(&shared, changes).await {
-            Ok(()) => StatusCode::NO_CONTENT.into_response(),
-            Err(trouble) => failed(&trouble),
+async fn apply(State(shared): Provider, request: Request) -> Response {
+    let response = match read(&shared, request).await {
+        Err(response) => *response,
+        Ok(held) => match serde_json::from_slice::<Changes>(&held.octets) {
+            Ok(changes) => match applied(&shared, changes).await {
+                Ok(()) => StatusCode::NO_CONTENT.into_response(),
+                Err(trouble) => failed(&trouble),
+            },
+            Err(error) => refused(&error),
         },
-        Err(error) => refused(&error),
     };
     counted(&shared, "apply", response)
 }
@@ -141,12 +231,16 @@ fn wishes(shared: &Shared, changes: Changes) -> Result<Vec<Wish>, Trouble> {
 fn answer(status: StatusCode, value: &impl Serialize) -> Response {
     // What we serialize are our own types, all of whose keys are texts.
     let body = serde_json::to_vec(value).unwrap_or_default();
-    (status, [(CONTENT_TYPE, MEDIA_TYPE), (VARY, "Content-Type")], body).into_response()
+    (status, [(CONTENT_TYPE, VERSIONED), (VARY, "Content-Type")], body).into_response()
 }
 
 /// A trouble of ours is one that ExternalDNS tries again; a refusal would end it.
 fn failed(trouble: &Trouble) -> Response {
-    (StatusCode::INTERNAL_SERVER_ERROR, trouble.to_string()).into_response()
+    let status = match trouble.code {
+        Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    (status, trouble.to_string()).into_response()
 }
 
 fn refused(error: &serde_json::Error) -> Response {

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use backends::webhook::Fence;
 use serde::{Deserialize, Serialize};
 
-use super::journal::{Journal, Opened};
+use super::journal::{Change, Journal, Opened};
 
 /// How many owners are remembered; a client may name any.
 const MOST_OWNERS: usize = 10_000;
@@ -27,6 +27,12 @@ struct Line {
     generation: u64,
 }
 
+impl Change for Line {
+    fn label(&self) -> String {
+        self.owner.clone()
+    }
+}
+
 /// What a fence says about a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passage {
@@ -34,15 +40,16 @@ pub enum Passage {
     Open,
     /// A newer one has written.
     Stale,
-    /// This cannot be remembered, so it may not write.
+    /// This cannot be remembered at the moment, so it may not write.
     Unknown,
 }
 
 impl Fences {
-    /// Fences in a file, or in memory alone; the second is what is wrong with the file.
+    /// Fences in a file, or in memory alone; the second is what is wrong with the file. What is lost of it is
+    /// done without: a generation that is known is never lowered.
     pub fn open(file: Option<&Path>) -> io::Result<(Fences, Option<String>)> {
-        let (mut journal, lines, trouble) = match file.map(Journal::open).transpose()? {
-            Some(Opened { journal, changes, trouble }) => (Some(journal), changes, trouble),
+        let (journal, lines, trouble) = match file.map(Journal::open).transpose()? {
+            Some(Opened { journal, changes, trouble, .. }) => (Some(journal), changes, trouble),
             None => (None, Vec::new(), None),
         };
         let (mut highest, count) = (BTreeMap::<String, u64>::new(), lines.len());
@@ -50,12 +57,9 @@ impl Fences {
             let known = highest.entry(owner).or_default();
             *known = generation.max(*known);
         }
-        if let Some(journal) = journal.as_mut().filter(|_| count > highest.len()) {
-            let line =
-                |(owner, generation): (&String, &u64)| Line { owner: owner.clone(), generation: *generation };
-            journal.compact(&highest.iter().map(line).collect::<Vec<_>>())?;
-        }
-        Ok((Fences(Mutex::new(Known { highest, journal })), trouble))
+        let mut known = Known { highest, journal };
+        known.rewrite_if_worthwhile(count);
+        Ok((Fences(Mutex::new(known)), trouble))
     }
 
     /// Whether a sender may write; a new generation is on the disk before it has written anything.
@@ -71,9 +75,28 @@ impl Fences {
 }
 
 impl Known {
+    /// A disk that refuses this now may take it with the next generation.
+    fn rewrite_if_worthwhile(&mut self, lines: usize) {
+        let whole = self.lines();
+        let Some(journal) = &mut self.journal else { return };
+        if !journal.is_stale() && lines <= whole.len() {
+            return;
+        }
+        if let Err(error) = journal.rewrite(&whole) {
+            tracing::warn!("the generations cannot be written anew: {error}");
+        }
+    }
+
+    fn lines(&self) -> Vec<Line> {
+        let line =
+            |(owner, generation): (&String, &u64)| Line { owner: owner.clone(), generation: *generation };
+        self.highest.iter().map(line).collect()
+    }
+
     fn raise(&mut self, fence: &Fence) -> Passage {
         let line = Line { owner: fence.owner.clone(), generation: fence.generation };
-        if let Some(Err(error)) = self.journal.as_mut().map(|journal| journal.append(&[line])) {
+        let whole = self.lines();
+        if let Some(Err(error)) = self.journal.as_mut().map(|journal| journal.append(&[line], || whole)) {
             tracing::error!("the generations cannot be kept: {error}");
             return Passage::Unknown;
         }

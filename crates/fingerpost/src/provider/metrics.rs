@@ -8,6 +8,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use super::embedded::Condition;
 use crate::http::metrics::response;
 
 /// What is counted.
@@ -38,15 +39,25 @@ impl Metrics {
     }
 
     /// The page.
-    pub fn page(&self, nonces: Option<usize>) -> Response {
+    pub fn page(&self, nonces: Option<usize>, store: Option<Condition>) -> Response {
         let mut registry = Registry::with_prefix("fingerpost_provider");
         registry.register("requests", "Requests by endpoint and status", self.requests.clone());
         registry.register("refusals", "Requests that were refused, by code", self.refusals.clone());
         if let Some(nonces) = nonces {
-            let gauge = Gauge::<i64>::default();
-            gauge.set(i64::try_from(nonces).unwrap_or(i64::MAX));
-            registry.register("nonces", "Nonces that are remembered", gauge);
+            add(&mut registry, "nonces", "Nonces that are remembered", nonces);
+        }
+        if let Some(Condition { damaged_zones, is_writable }) = store {
+            let help = "Zones that are not served because their records are damaged on the disk";
+            add(&mut registry, "damaged_zones", help, damaged_zones);
+            let help = "1 while the disk takes writes to the embedded store";
+            add(&mut registry, "store_writable", help, usize::from(is_writable));
         }
         response(&registry)
     }
+}
+
+fn add(registry: &mut Registry, name: &str, help: &str, value: usize) {
+    let gauge = Gauge::<i64>::default();
+    gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+    registry.register(name, help, gauge);
 }

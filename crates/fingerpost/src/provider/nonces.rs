@@ -7,12 +7,14 @@
 //! They are handed to the system before the write is made, and not waited for: a process that is killed loses
 //! none, a machine that loses power may lose the last ones. Reads are not kept, since replaying one changes nothing.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use backends::webhook::WINDOW;
+
+use crate::state::private;
 
 /// How many seconds go into a file: no nonce counts for longer.
 const PERIOD: i64 = 2 * WINDOW;
@@ -60,7 +62,7 @@ impl KeptNonces {
                 fs::remove_file(path)?;
             }
         }
-        OpenOptions::new().create(true).append(true).open(self.folder.join(format!("{NAME}{period}")))
+        private::append(&self.folder.join(format!("{NAME}{period}")))
     }
 
     fn files(&self) -> io::Result<Vec<PathBuf>> {

@@ -91,6 +91,19 @@ impl Store {
         Ok(found.unwrap_or(Ok(None))?)
     }
 
+    /// A number for each zone that moves whenever the zone changes, where the provider has such numbers.
+    pub async fn revision(&self) -> Result<Option<Vec<u64>>, Failure> {
+        let mut revisions = Vec::new();
+        for zone in &self.zones {
+            let origin = self.origin(zone).await?;
+            match self.provider.revision(&origin).await? {
+                Some(revision) => revisions.push(revision),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(revisions))
+    }
+
     /// Everything in every zone, the SOAs left out.
     pub async fn list(&self) -> Result<Vec<Entry>, Failure> {
         let mut origins = BTreeSet::new();
@@ -257,9 +270,11 @@ impl From<Failure> for Trouble {
             Failure::Limited(_) => Code::RateLimited,
             Failure::Fenced => Code::StaleGeneration,
             Failure::TooLarge => Code::TooLarge,
-            Failure::Unreachable | Failure::TimedOut | Failure::Untrusted | Failure::Forbidden => {
-                Code::Unavailable
-            }
+            Failure::Unreachable
+            | Failure::TimedOut
+            | Failure::Untrusted
+            | Failure::Forbidden
+            | Failure::Storage(_) => Code::Unavailable,
             _ => Code::ServerError,
         };
         Trouble { code, message: failure.to_string() }

@@ -1,20 +1,18 @@
 //! The webhook protocol over HTTP: the four endpoints of the document, and the batch.
 //!
 //! ```text
-//! request ─► rate limit ─► body, bounded ─► authentication ─► route ─► fence ─► store ─► answer
+//! request ─► entrance ─► headers' authentication ─► body ─► signature ─► route ─► fence ─► store ─► answer
 //! ```
 
 mod answer;
 #[cfg(test)]
 mod tests;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes, to_bytes};
-use axum::extract::{ConnectInfo, Request, State};
+use axum::body::Body;
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use backends::webhook::protocol::{
     Batch, BatchReply, Change, Code, Health, Identity, MOST_CHANGES, Record, Reply,
@@ -30,49 +28,53 @@ use self::answer::Answer;
 use super::Shared;
 use super::fences::Passage;
 use super::store::{Outcome, Trouble, Wish};
+use crate::http::server::bodies::Held;
 
 /// The most that a request may hold.
 const MOST: usize = 8 << 20;
-/// How long a body may take to arrive.
-const BODY_TIME: Duration = Duration::from_secs(30);
+/// The media type of every body.
+pub const MEDIA_TYPE: &str = "application/json";
 
 /// All pages of the protocol.
 pub fn router(shared: Arc<Shared>) -> Router {
     Router::new().fallback(handle).with_state(shared)
 }
 
-async fn handle(
-    State(shared): State<Arc<Shared>>,
-    client: ConnectInfo<SocketAddr>,
-    request: Request,
-) -> Response {
+async fn handle(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let endpoint = Endpoint::of(request.uri().path());
-    let answer = respond(&shared, client.0, endpoint.as_ref(), request).await;
+    let (parts, body) = request.into_parts();
+    let (answer, held) = match read(&shared, &parts, body).await {
+        Ok(held) => (respond(&shared, endpoint.as_ref(), &parts, &held.octets).await, Some(held)),
+        Err(answer) => (Ok(answer), None),
+    };
     let answer = answer.unwrap_or_else(Answer::refused);
     shared.metrics.count(endpoint.as_ref().map_or("other", Endpoint::label), answer.status, answer.code);
-    answer.into_response()
+    answer.holding(held).into_response()
+}
+
+/// Reads the body of a request that passes the entrance and whose headers could be believed.
+async fn read(shared: &Shared, parts: &Parts, body: Body) -> Result<Held, Answer> {
+    shared.entrance.check(parts, &body).map_err(Answer::turned_away)?;
+    let believed = shared.authentication.precheck(&parts.headers, Timestamp::now()).await;
+    believed.map_err(Answer::refused)?;
+    shared.entrance.read(parts, body, MOST).await.map_err(Answer::turned_away)
 }
 
 async fn respond(
     shared: &Shared,
-    client: SocketAddr,
     endpoint: Option<&Endpoint>,
-    request: Request,
+    parts: &Parts,
+    body: &[u8],
 ) -> Result<Answer, Trouble> {
-    if let Err(wait) = shared.limits.check(client.ip()) {
-        return Ok(Answer::limited(wait));
-    }
-    let (parts, body) = request.into_parts();
-    let body = read(body).await?;
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-    let arrived = Arrived { method: parts.method.as_str(), path, headers: &parts.headers, body: &body };
+    let arrived = Arrived { method: parts.method.as_str(), path, headers: &parts.headers, body };
     shared.authentication.check(&arrived, Timestamp::now()).await?;
     match endpoint {
         None => Err(trouble(Code::UnknownPath, "there is nothing at this path")),
         Some(endpoint) if !endpoint.methods().contains(&parts.method) => {
             Ok(Answer::not_allowed(endpoint.methods()))
         }
-        Some(endpoint) => route(shared, endpoint, &parts, &arrived, &body).await,
+        Some(endpoint) => route(shared, endpoint, parts, &arrived, body).await,
     }
 }
 
@@ -205,18 +207,28 @@ fn pass(shared: &Shared, arrived: &Arrived<'_>) -> Result<u64, Trouble> {
     match shared.fences.pass(&fence) {
         Passage::Open => Ok(fence.generation),
         Passage::Stale => Err(trouble(Code::StaleGeneration, "a newer instance of this owner has written")),
-        Passage::Unknown => Err(trouble(Code::ServerError, "the generation cannot be remembered")),
+        Passage::Unknown => Err(trouble(
+            Code::Unavailable,
+            "the generation cannot be remembered: the server's disk takes no writes, or it knows too many owners",
+        )),
     }
 }
 
 /// A change as the store takes it.
 fn wish(change: &Change, default_ttl: u32) -> Result<Wish, Trouble> {
+    let (_, name) = record::name_of(&change.identity())?;
+    if let Some(reserved) = dns::reserved_name(&name) {
+        return Err(trouble(Code::InvalidDomain, format!("subdomain: {reserved}")));
+    }
     match change {
         Change::Upsert { record } => {
             let (domain, _) = record::name_of(&record.identity())?;
             let set = record::record_set(record, default_ttl)?;
+            if let Some(reserved) = set.data.iter().find_map(dns::reserved_data) {
+                return Err(trouble(Code::InvalidValue, format!("values: {reserved}")));
+            }
             let key = SetKey::of(&set);
-            let entry = Entry { set, domain: Some(domain), properties: record.provider_specific.clone() };
+            let entry = Entry::new(set, Some(domain), record.provider_specific.clone());
             Ok(Wish { key, after: Some(entry) })
         }
         Change::Delete { record } => {
@@ -250,12 +262,6 @@ fn said(entry: &Entry, identity: &Identity) -> Option<Record> {
     said.fqdn = Some(name.undotted());
     said.provider_specific = entry.properties.clone();
     Some(said)
-}
-
-async fn read(body: Body) -> Result<Bytes, Trouble> {
-    let late = |_| trouble(Code::InvalidRecord, "the body did not arrive in time");
-    let read = tokio::time::timeout(BODY_TIME, to_bytes(body, MOST)).await.map_err(late)?;
-    read.map_err(|_| trouble(Code::TooLarge, format!("the body may have {MOST} octets")))
 }
 
 fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, Trouble> {

@@ -4,14 +4,13 @@ use serde_json::Value;
 
 /// How an object fares: its phase, and why it is not ready where it is not.
 pub fn summary(status: &Value) -> String {
-    let phase = status["phase"].as_str();
-    let trouble = ready(status).filter(|condition| condition["status"] != "True").map(told);
-    match (phase, trouble) {
-        (Some(phase), Some(trouble)) => format!("{phase}: {trouble}"),
-        (Some(phase), None) => phase.to_owned(),
-        (None, Some(trouble)) => format!("not ready: {trouble}"),
-        (None, None) => "Ready".to_owned(),
-    }
+    trouble(status).unwrap_or_else(|| status["phase"].as_str().unwrap_or("Ready").to_owned())
+}
+
+/// Why an object is not ready, with its phase; nothing where it is.
+pub fn trouble(status: &Value) -> Option<String> {
+    let trouble = ready(status).filter(|condition| condition["status"] != "True").map(told)?;
+    Some(format!("{}: {trouble}", status["phase"].as_str().unwrap_or("not ready")))
 }
 
 fn ready(status: &Value) -> Option<&Value> {

@@ -21,8 +21,14 @@ fn compare(path: &str, before: &Value, after: &Value, lines: &mut Vec<String>) {
             }
         }
         (Value::Array(old), Value::Array(new)) => compare_lists(path, old, new, lines),
-        (Value::Null, _) => lines.push(format!("{path}: + {}", short(after))),
+        (Value::Null, _) => {
+            lines.push(format!("{path}: + {}", condition(after).unwrap_or_else(|| short(after))))
+        }
         (_, Value::Null) => lines.push(format!("{path}: - {}", short(before))),
+        // What a condition says now is told whole: its end says what is still served.
+        (_, Value::String(now)) if path.ends_with(".message") => {
+            lines.push(format!("{path}: {} → {now}", short(before)));
+        }
         _ => lines.push(format!("{path}: {} → {}", short(before), short(after))),
     }
 }
@@ -67,6 +73,12 @@ fn label(item: &Value) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
+/// A condition for one line, whole.
+fn condition(value: &Value) -> Option<String> {
+    let text = |key: &str| value.get(key)?.as_str();
+    Some(format!("{} {}, {}", text("status")?, text("reason")?, text("message")?))
+}
+
 /// A value for one line: long ones are cut.
 fn short(value: &Value) -> String {
     const LONGEST: usize = 120;
@@ -93,6 +105,11 @@ mod tests {
         json!({"conditions": [{"type": "Ready", "status": "True"}]}),
         json!({"conditions": [{"type": "Published", "status": "True"}, {"type": "Ready", "status": "False"}]}),
         &["conditions[Published]: + {\"status\":\"True\",\"type\":\"Published\"}", "conditions[Ready].status: True → False"]
+    )]
+    #[case(
+        json!({"conditions": []}),
+        json!({"conditions": [{"type": "Ready", "status": "False", "reason": "Lost", "message": "by a hair"}]}),
+        &["conditions[Ready]: + False Lost, by a hair"]
     )]
     #[case(json!({"l": [{"x": 1}]}), json!({"l": [{"x": 2}]}), &["l[0].x: 1 → 2"])]
     fn differences_are_told_by_path(#[case] before: Value, #[case] after: Value, #[case] expected: &[&str]) {

@@ -1,6 +1,6 @@
 //! An explanation for people.
 
-use planner::{Actor, Story, ZoneStory};
+use planner::{Actor, NotInForce, Story, ZoneStory};
 
 use super::{Palette, table};
 use crate::explanation::{Explanation, Link, ViewExplanation};
@@ -54,6 +54,9 @@ fn story_text(story: &Story, palette: Palette) -> String {
             lines.extend(one.records.iter().chain(&one.way).map(|line| format!("      {line}")));
         }
     }
+    for one in &story.not_in_force {
+        lines.push(format!("  {} {}", palette.warning("not in force:"), not_in_force(one)));
+    }
     lines.extend(advice(story).map(|line| format!("  {}", palette.warning(&line))));
     lines.join("\n") + "\n"
 }
@@ -69,9 +72,17 @@ fn zone_line(zone: Option<&ZoneStory>) -> String {
 }
 
 fn actor(actor: &Actor) -> String {
-    let cluster =
-        if actor.cluster == UNNAMED { String::new() } else { format!(" of cluster {}", actor.cluster) };
-    format!("{} {}{cluster}", actor.kind, actor.object)
+    named(&actor.kind, &actor.object, &actor.cluster)
+}
+
+fn named(kind: &str, object: &str, cluster: &str) -> String {
+    let cluster = if cluster == UNNAMED { String::new() } else { format!(" of cluster {cluster}") };
+    format!("{kind} {object}{cluster}")
+}
+
+fn not_in_force(one: &NotInForce) -> String {
+    let object = named(&one.kind, &one.object, &one.cluster);
+    format!("the newest version of {object}: {}, {}", one.reason, one.message)
 }
 
 fn reason(actor: &Actor) -> String {

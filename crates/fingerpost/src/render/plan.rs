@@ -121,6 +121,11 @@ impl Text {
             let (sign, row) = (sign(pair), object_row(object, self.clusters).join(" "));
             let row = self.palette.signed(sign, &format!("{sign} {}", row.trim_start()));
             self.line(&format!("  {row}"));
+            if let (None, Some(after)) = (&pair.before, &pair.after)
+                && let Some(trouble) = condition::trouble(&after.manifest["status"])
+            {
+                self.line(&format!("      {trouble}"));
+            }
             if let (Some(before), Some(after)) = (&pair.before, &pair.after) {
                 let lines = difference::lines(&before.manifest, &after.manifest);
                 lines.iter().for_each(|line| self.line(&format!("      {line}")));

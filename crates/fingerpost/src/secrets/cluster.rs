@@ -105,7 +105,7 @@ impl ClusterSecrets {
         let object = match answer {
             Ok(object) => object.ok_or_else(|| Missing::not_found(name))?,
             Err(kube::Error::Api(status)) if status.code == 403 => {
-                return Err(Missing::NotFound(format!("there is no right to read the Secret {name}")));
+                return Err(Missing::NotFound(forbidden(namespace, &name.name)));
             }
             Err(_) => return Err(unknown()),
         };
@@ -121,6 +121,15 @@ impl ClusterSecrets {
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<(SecretName, String), Result<Secret, Missing>>> {
         self.given.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Which right is missing, and where it is given.
+fn forbidden(namespace: &str, name: &str) -> String {
+    format!(
+        "there is no right to read the Secret {namespace}/{name}: add {{namespace: {namespace}, names: [{name}]}} \
+         to rbac.secrets of the chart, or a Role in {namespace} with the verb get, the resource secrets and the \
+         resourceName {name}, bound to our ServiceAccount"
+    )
 }
 
 impl Secrets for ClusterSecrets {

@@ -7,6 +7,8 @@ use super::{Secret, SecretName};
 
 /// The most that one key may hold, as in Kubernetes.
 const MOST: u64 = 1 << 20;
+/// How many files and directories are looked at, should a link lead to a large place.
+const MOST_ENTRIES: usize = 10_000;
 
 /// A directory of Secrets.
 #[derive(Clone, Debug)]
@@ -35,7 +37,7 @@ impl SecretFiles {
 
     /// When anything in it last changed, as far as that can be told.
     pub fn changed(&self) -> Option<std::time::SystemTime> {
-        newest(&self.directory, 3)
+        newest(&self.directory, 3, &mut { MOST_ENTRIES })
     }
 }
 
@@ -61,14 +63,16 @@ fn keys(directory: &Path) -> Option<BTreeMap<String, Vec<u8>>> {
     Some(keys)
 }
 
-fn newest(path: &Path, depth: usize) -> Option<std::time::SystemTime> {
-    let own = path.metadata().ok()?.modified().ok();
-    let below = |entry: std::fs::DirEntry| newest(&entry.path(), depth - 1);
-    let below = match depth {
-        0 => None,
-        _ => std::fs::read_dir(path).ok().and_then(|found| found.flatten().filter_map(below).max()),
-    };
-    own.max(below)
+/// The newest time of the entries, as many of them as are left.
+fn newest(path: &Path, depth: usize, left: &mut usize) -> Option<std::time::SystemTime> {
+    *left = left.checked_sub(1)?;
+    let mut newest = path.metadata().ok()?.modified().ok();
+    if depth > 0 {
+        for entry in std::fs::read_dir(path).into_iter().flatten().flatten().take(*left) {
+            newest = newest.max(self::newest(&entry.path(), depth - 1, left));
+        }
+    }
+    newest
 }
 
 #[cfg(test)]
@@ -78,6 +82,15 @@ mod tests {
 
     fn named(namespace: Option<&str>, name: &str) -> SecretName {
         SecretName { namespace: namespace.map(str::to_owned), name: name.to_owned() }
+    }
+
+    #[test]
+    fn a_link_to_a_large_place_is_looked_at_within_bounds() {
+        let directory = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/", directory.path().join("root")).unwrap();
+        let mut left = 50;
+        assert!(newest(directory.path(), 3, &mut left).is_some());
+        assert_eq!(left, 0);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use api::Object;
 use planner::{Change, ObjectRef};
 
 use super::claims::FileKey;
+use super::cluster::Cluster;
 use super::manifest::Body;
 use super::meter::Meter;
 use crate::state::{SavedZoneFile, StateDir};
@@ -21,7 +22,7 @@ pub(super) struct Batch {
     pub(super) before: BTreeMap<ObjectRef, Option<Body>>,
     /// Changes of zone files, in the order of reading.
     pub(super) changes: Vec<Change>,
-    /// The last valid versions that the state directory had of objects that are not valid now.
+    /// The valid versions that the state directory had of objects that are not valid now, or are other ones.
     pub(super) restored: HashMap<ObjectRef, Arc<Object>>,
     /// What the state directory is to be told.
     pub(super) keeps: BTreeMap<FileKey, Keep>,
@@ -41,6 +42,8 @@ pub(super) enum Keep {
 #[derive(Clone, Copy)]
 pub(super) struct Circumstances<'a> {
     pub(super) state: Option<&'a StateDir>,
+    /// The clusters of folders that these follow: what a file lost, the file of the same path there had.
+    pub(super) previous: &'a [Cluster],
     pub(super) now: Instant,
     /// How long a file must be gone or empty before that is believed.
     pub(super) patience: Duration,

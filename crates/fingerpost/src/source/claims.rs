@@ -16,6 +16,9 @@ pub(super) struct FileKey {
 /// One place where an object is declared.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Claim {
+    /// Whether the file declares it no longer and its last good content is in force: then every other
+    /// declaration counts before it.
+    pub(super) kept: bool,
     pub(super) file: FileKey,
     pub(super) index: u32,
 }

@@ -2,6 +2,7 @@
 
 mod emit;
 mod look;
+mod restore;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -17,11 +18,11 @@ use super::arguments::ClusterFolders;
 use super::batch::{Batch, Circumstances, Keep};
 use super::claims::{Claims, FileKey};
 use super::manifest::{Body, Declared};
-use super::problem::Trouble;
+use super::problem::{Severity, Trouble};
 use super::walk::{FileKind, Listing, Stamp};
-use super::zone::{Digest, Include, Place};
+use super::zone::{Digest, Include, LastIncludes, Place};
 use crate::secrets::{FolderSecrets, Secret};
-use crate::state::{SavedKey, absolute};
+use crate::state::{HeldDirectories, SavedKey, absolute};
 
 /// One cluster's world on disk.
 #[derive(Debug)]
@@ -33,6 +34,10 @@ pub(super) struct Cluster {
     claims: Claims,
     /// The last valid versions of those objects that are not valid now.
     last_valid: HashMap<ObjectRef, Arc<Object>>,
+    /// Folders of this cluster in an earlier run that are not named any more: it may have been moved.
+    earlier_folders: Vec<String>,
+    /// Whether the versions that an earlier run saved have been looked at.
+    recalled: bool,
 }
 
 /// One folder of a cluster.
@@ -47,6 +52,12 @@ pub(super) struct Folder {
     pub(super) trouble: Option<String>,
     /// Directories in it that could not be read.
     unread: Vec<(PathBuf, String)>,
+    /// Links in it to directories outside of it.
+    outside: Vec<PathBuf>,
+    /// Directories that were replaced by empty ones, as when a mount is lost.
+    replaced: Vec<PathBuf>,
+    /// The directories whose files are in force, as they were when the files were read.
+    pub(super) held: BTreeMap<PathBuf, Identity>,
     /// Its directories with device and inode, for watching.
     pub(super) directories: Vec<(PathBuf, (u64, u64))>,
     /// Whether it was ever read, or restored from the state directory.
@@ -59,13 +70,21 @@ pub(super) struct Folder {
 struct File {
     stamp: Option<Stamp>,
     digest: Option<Digest>,
+    /// The manifests that are in force.
+    text: Option<Arc<str>>,
     /// Since when the file has looked gone, empty or half-written.
     doubt: Option<Instant>,
     speech: Speech,
+    /// Whether its text declares nothing, so that its last good content is in force.
+    empty: bool,
     declared: Vec<Declared>,
     secrets: Vec<((String, String), Secret)>,
     zone: Option<Arc<PackedZone>>,
     includes: Vec<Include>,
+    /// The length of the zone file that is in force, where its last line is whole.
+    good_length: Option<u64>,
+    /// The included files of the zone that is in force.
+    good_includes: LastIncludes,
     /// What is wrong in its text.
     troubles: Vec<Trouble>,
     /// Why its text cannot be had.
@@ -78,9 +97,9 @@ enum Speech {
     /// It could not be read, or is not YAML.
     #[default]
     Nothing,
-    /// Some document may stand for an object that cannot be told.
+    /// Some document is broken: an object that the file does not mention is not proved to be gone.
     Unclear,
-    /// Every document could be told.
+    /// Every document is a valid object.
     Clear,
 }
 
@@ -94,12 +113,26 @@ impl Cluster {
             files: BTreeMap::new(),
             claims: Claims::default(),
             last_valid: HashMap::new(),
+            earlier_folders: Vec::new(),
+            recalled: false,
         }
     }
 
     pub(super) fn counts(&self) -> (usize, usize, usize) {
         let records = self.files.values().filter_map(|file| file.zone.as_ref()).map(|zone| zone.len()).sum();
         (self.claims.len(), self.files.len(), records)
+    }
+
+    pub(super) fn id(&self) -> ClusterId {
+        self.id
+    }
+
+    /// Whether some file or directory could not be read or has no content at all, so that objects may be declared
+    /// which are not known.
+    pub(super) fn is_unproven(&self) -> bool {
+        let is_unread = |folder: &Folder| folder.trouble.is_some() || !folder.unread.is_empty();
+        let manifests = self.files.iter().filter(|(key, _)| FileKind::of(&key.path) != Some(FileKind::Zone));
+        self.folders.iter().any(is_unread) || manifests.into_iter().any(|(_, file)| file.is_unproven())
     }
 
     /// The Secrets that its files declare; of two with one name the first stands.
@@ -135,11 +168,33 @@ impl Cluster {
             }
             circumstances.meter.done(done);
         }
-        let known = self.files.keys().filter(|key| key.folder == folder && listing.proves_gone(&key.path));
-        for key in known.cloned().collect::<Vec<_>>() {
+        let replaced = self.folders[folder].replaced_in(&listing);
+        self.restore_unlisted(folder, &listing, &replaced, circumstances, batch);
+        let is_kept = |path: &Path| replaced.iter().any(|directory| path.starts_with(directory));
+        let gone =
+            |key: &&FileKey| key.folder == folder && listing.proves_gone(&key.path) && !is_kept(&key.path);
+        for key in self.files.keys().filter(gone).cloned().collect::<Vec<_>>() {
             self.vanish(&key, circumstances, batch);
         }
-        self.folders[folder].take(listing);
+        self.folders[folder].take(listing, replaced);
+    }
+
+    /// At the start, what the state directory has of directories that prove nothing.
+    fn restore_unlisted(
+        &mut self,
+        folder: usize,
+        listing: &Listing,
+        replaced: &[PathBuf],
+        circumstances: Circumstances<'_>,
+        batch: &mut Batch,
+    ) {
+        let unread = listing.unread.iter().map(|(directory, _)| directory);
+        let unlisted: Vec<&Path> =
+            unread.chain(&listing.outside).chain(replaced).map(PathBuf::as_path).collect();
+        if !self.folders[folder].known && !unlisted.is_empty() {
+            let below = |path: &Path| unlisted.iter().any(|directory| path.starts_with(directory));
+            self.restore_folder(folder, &below, circumstances, batch);
+        }
     }
 
     fn is_unchanged(&self, key: &FileKey, stamp: Option<Stamp>) -> bool {
@@ -160,7 +215,7 @@ impl Cluster {
         self.folders[folder].trouble = Some(error.to_string());
         self.folders[folder].directories.clear();
         if !self.folders[folder].known {
-            self.folders[folder].known = self.restore_folder(folder, circumstances, batch);
+            self.folders[folder].known = self.restore_folder(folder, &|_| true, circumstances, batch);
         }
     }
 
@@ -186,7 +241,7 @@ impl Cluster {
             self.claims.remove(&gone.reference, key);
         }
         for (index, declared) in file.declared.iter().enumerate() {
-            let claim = super::claims::Claim { file: key.clone(), index: index as u32 };
+            let claim = super::claims::Claim { kept: declared.kept, file: key.clone(), index: index as u32 };
             self.claims.add(&declared.reference, claim);
         }
     }
@@ -242,6 +297,30 @@ impl Cluster {
         }
     }
 
+    /// The directories whose files are in force, for the state directory.
+    pub(super) fn held(&self) -> impl Iterator<Item = HeldDirectories> {
+        self.folders.iter().map(|folder| HeldDirectories {
+            cluster: self.name.clone(),
+            folder: folder.absolute.display().to_string(),
+            directories: folder.held.iter().map(|(path, identity)| (path.clone(), *identity)).collect(),
+        })
+    }
+
+    /// Takes what the state directory has of [`Cluster::held`].
+    pub(super) fn take_held(&mut self, saved: &[HeldDirectories]) {
+        let of_cluster = saved.iter().filter(|held| held.cluster == self.name);
+        let is_named = |held: &&HeldDirectories| {
+            self.folders.iter().any(|folder| folder.absolute.display().to_string() == held.folder)
+        };
+        self.earlier_folders =
+            of_cluster.filter(|held| !is_named(held)).map(|held| held.folder.clone()).collect();
+        for folder in &mut self.folders {
+            let absolute = folder.absolute.display().to_string();
+            let own = saved.iter().filter(|held| held.cluster == self.name && held.folder == absolute);
+            folder.held = own.flat_map(|held| held.directories.iter().cloned()).collect();
+        }
+    }
+
     pub(super) fn saved_keys(&self) -> impl Iterator<Item = SavedKey> {
         self.files.keys().map(|key| self.saved_key(key))
     }
@@ -274,17 +353,59 @@ impl Folder {
             prefix: if several { format!("{}/", path.display()) } else { String::new() },
             trouble: None,
             unread: Vec::new(),
+            outside: Vec::new(),
+            replaced: Vec::new(),
+            held: BTreeMap::new(),
             directories: Vec::new(),
             known: false,
             empty: false,
         }
     }
 
-    fn take(&mut self, listing: Listing) {
-        self.empty = listing.files.is_empty() && listing.unread.is_empty();
+    /// The directories that held files, are another directory now, and hold none.
+    fn replaced_in(&self, listing: &Listing) -> Vec<PathBuf> {
+        let now: BTreeMap<&Path, Identity> = listing
+            .directories
+            .iter()
+            .map(|(directory, identity)| (directory.as_path(), *identity))
+            .collect();
+        let is_replaced = |(directory, before): &(&PathBuf, &Identity)| {
+            now.get(directory.as_path()).is_some_and(|now| now != *before)
+                && listing.is_empty_below(directory)
+        };
+        self.held.iter().filter(is_replaced).map(|(directory, _)| directory.clone()).collect()
+    }
+
+    fn take(&mut self, listing: Listing, replaced: Vec<PathBuf>) {
+        self.empty = listing.files.is_empty() && listing.unread.is_empty() && replaced.is_empty();
+        self.hold(&listing, &replaced);
         self.directories = listing.directories;
         self.unread = listing.unread;
+        self.outside = listing.outside;
+        self.replaced = replaced;
         self.trouble = None;
         self.known = true;
     }
+
+    /// Notes the directories that hold files. Of one that was replaced or could not be read the identity
+    /// stays that of the directory before, for as long as its files are in force.
+    fn hold(&mut self, listing: &Listing, replaced: &[PathBuf]) {
+        let is_replaced = |directory: &Path| replaced.iter().any(|other| directory.starts_with(other));
+        self.held.retain(|directory, _| is_replaced(directory) || !listing.proves_gone(directory));
+        let holding = listing.directories.iter().filter(|(directory, _)| !listing.is_empty_below(directory));
+        self.held.extend(holding.cloned());
+    }
 }
+
+impl File {
+    /// Whether it may declare objects which are not known.
+    fn is_unproven(&self) -> bool {
+        let is_unclear =
+            |trouble: &Trouble| trouble.severity == Severity::Refused && trouble.object.is_none();
+        let is_blank = self.empty && self.stamp.as_ref().is_some_and(|stamp| stamp.size() == 0);
+        is_blank || self.unread.iter().chain(&self.troubles).any(is_unclear)
+    }
+}
+
+/// Device and inode.
+pub(super) type Identity = (u64, u64);

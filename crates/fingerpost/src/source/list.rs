@@ -16,6 +16,14 @@ use super::yaml::{self, Fault, ObjectSeed};
 
 /// More faults in one list than this are not looked at one by one.
 const MOST_FAULTS: usize = 100;
+/// How many octets may be read again because of faults. A longer list with many of them is refused, since
+/// every fault means to read all of it again.
+const MOST_REREAD: usize = 16 << 20;
+
+/// How many faults of a list are looked at.
+fn most_faults(document: Document<'_>) -> usize {
+    (MOST_REREAD / document.text.len().max(1)).clamp(1, MOST_FAULTS)
+}
 
 /// Decodes the items whose kinds are known; `None` for those that are not ours to read.
 pub(super) fn objects(document: Document<'_>, kinds: &[Option<Kind>]) -> Result<Vec<Decoded>, Fault> {
@@ -25,7 +33,7 @@ pub(super) fn objects(document: Document<'_>, kinds: &[Option<Kind>]) -> Result<
         let at = Cell::new(0);
         match yaml::seeded(document, yaml::strict(document), ListSeed { kinds: &wanted, at: &at }) {
             Ok(objects) => return Ok(objects.into_iter().zip(faults).map(decoded).collect()),
-            Err(fault) => skip(at.get(), fault, &mut wanted, &mut faults)?,
+            Err(fault) => skip(at.get(), fault, &mut wanted, &mut faults, most_faults(document))?,
         }
     }
 }
@@ -43,10 +51,11 @@ fn skip(
     fault: Fault,
     wanted: &mut [Option<Kind>],
     faults: &mut [Option<Fault>],
+    most: usize,
 ) -> Result<(), Fault> {
     let count = faults.iter().flatten().count();
     match (wanted.get_mut(index), faults.get_mut(index)) {
-        (Some(kind), Some(slot)) if slot.is_none() && count < MOST_FAULTS => {
+        (Some(kind), Some(slot)) if slot.is_none() && count < most => {
             *kind = None;
             *slot = Some(below_item(fault, index));
             Ok(())

@@ -7,6 +7,8 @@
 //! Text that is not YAML refuses the file. A document that is YAML but no object of its kind is
 //! that object's trouble alone.
 
+mod zones;
+
 use std::sync::Arc;
 
 use api::{Kind, Lookup, Object, Problem};
@@ -26,6 +28,8 @@ pub(super) struct Manifests {
     pub(super) troubles: Vec<Trouble>,
     /// The Secrets among its documents; they are not planned, so they are kept apart.
     pub(super) secrets: Vec<((String, String), Secret)>,
+    /// How many documents and items of lists there are, of whatever kind.
+    pub(super) contents: usize,
     /// Whether some document may stand for an object that cannot be told: then nothing that the
     /// file had before is proved gone.
     pub(super) unclear: bool,
@@ -38,6 +42,15 @@ pub(super) struct Declared {
     pub(super) line: u32,
     pub(super) column: u32,
     pub(super) body: Body,
+    /// Whether the file no longer mentions it, and its absence proves no deletion.
+    pub(super) kept: bool,
+}
+
+impl Declared {
+    /// The same, of a file that no longer mentions it.
+    pub(super) fn kept(self) -> Declared {
+        Declared { kept: true, ..self }
+    }
 }
 
 /// What is declared.
@@ -47,37 +60,53 @@ pub(super) enum Body {
     Valid(Arc<Object>),
     /// An object that decodes but breaks a rule of its kind; the planner says which.
     Invalid(Arc<Object>),
-    /// It does not decode.
-    Broken(Vec<Problem>),
+    /// It does not decode; of a Zone, what can be told of it.
+    Broken(Vec<Problem>, Option<Arc<Object>>),
 }
 
 /// Reads a file's text; an error refuses it as a whole. The label is the file's name in messages.
-pub(super) fn read(label: &str, text: &str) -> Result<Manifests, Trouble> {
+pub(super) fn read(label: &str, text: &str) -> Result<Manifests, Box<Refused>> {
     let mut manifests = Manifests::default();
     for document in documents(text) {
-        read_document(label, document, &mut manifests)?;
+        if let Err(trouble) = read_document(label, document, &mut manifests) {
+            return Err(Box::new(Refused { zones: zones::told(label, text, &trouble), trouble }));
+        }
     }
     Ok(manifests)
 }
 
+/// A text that is not YAML.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) trouble: Trouble,
+    /// The Zones that can be told all the same, each as broken.
+    pub(super) zones: Vec<Declared>,
+}
+
 impl Manifests {
+    /// Refuses a document; a Zone that it stands for is broken.
+    fn refuse_object(&mut self, label: &str, head: &Head, trouble: Trouble) {
+        let zone = head.sketch.as_ref().and_then(|sketch| zones::broken(label, &trouble, sketch));
+        self.declared.extend(zone);
+        self.refuse(trouble);
+    }
+
     fn refuse(&mut self, trouble: Trouble) {
         self.troubles.push(trouble);
         self.unclear = true;
     }
 
-    fn declare(&mut self, object: Object, line: u32, column: u32) {
+    fn declare(&mut self, label: &str, object: Object, line: u32, column: u32) {
         let reference = reference(&object);
         if reference.name.is_empty() {
-            return self.refuse(Trouble::refused(
-                line,
-                column,
-                "metadata.name is empty: give the object a name",
-            ));
+            let trouble = Trouble::refused(line, column, "metadata.name is empty: give the object a name");
+            let zone = (reference.kind == Kind::Zone).then(|| Arc::new(object));
+            self.declared.extend(zone.and_then(|zone| zones::broken(label, &trouble, &zone)));
+            return self.refuse(trouble);
         }
         let valid = api::validate(&object).is_empty();
         let body = if valid { Body::Valid(Arc::new(object)) } else { Body::Invalid(Arc::new(object)) };
-        self.declared.push(Declared { reference, line, column, body });
+        self.declared.push(Declared { reference, line, column, body, kept: false });
     }
 
     /// Keeps a Secret; of one that does not read nothing is shown but its place.
@@ -110,14 +139,14 @@ impl Manifests {
         let Some(reference) = head.reference(kind) else {
             let (line, column) = (fault.line, fault.column);
             let message = format!("a {} without metadata.name: give the object a name", kind.kind());
-            return self.refuse(Trouble::refused(line, column, message));
+            return self.refuse_object(label, head, Trouble::refused(line, column, message));
         };
-        let problem = Problem { field: fault.field, value: fault.value, message: fault.message };
+        let problem = Problem::new(fault.field, fault.value, fault.message);
         let trouble = Trouble::refused(fault.line, fault.column, sentence(&problem));
         self.troubles.push(trouble.about(reference.clone()));
         let message = format!("{} ({label}:{}:{})", problem.message, fault.line, fault.column);
-        let body = Body::Broken(vec![Problem { message, ..problem }]);
-        self.declared.push(Declared { reference, line, column, body });
+        let body = Body::Broken(vec![Problem { message, ..problem }], head.sketch.clone());
+        self.declared.push(Declared { reference, line, column, body, kept: false });
     }
 }
 
@@ -136,33 +165,48 @@ fn read_document(label: &str, document: Document<'_>, manifests: &mut Manifests)
         && let Ok(object) = yaml::object(document, kind)
     {
         let (line, column) = place(document);
-        manifests.declare(object, line, column);
+        manifests.contents += 1;
+        manifests.declare(label, object, line, column);
         return Ok(());
     }
     let refused = |fault: Fault| Trouble::refused(fault.line, fault.column, sentence_of(fault));
     let value = yaml::value(document).map_err(refused)?;
     let head = Head::of(&value);
+    manifests.contents += contents(&value, &head);
     match value.get("items") {
         Some(Value::Array(items)) if head.kind.ends_with("List") => {
             if let Err(fault) = read_list(label, document, items, manifests) {
                 manifests.refuse(refused(fault));
             }
         }
+        _ if contents(&value, &head) == 0 => {}
         _ if head.is_secret() => manifests.keep_secret(&head, &value, place(document)),
         _ => read_one(label, document, &head, manifests),
     }
     Ok(())
 }
 
+/// How many objects the document may declare: a list without items and a document without a value declare
+/// none.
+fn contents(value: &Value, head: &Head) -> usize {
+    match (value, value.get("items")) {
+        (Value::Null, _) => 0,
+        (Value::Object(fields), _) if fields.is_empty() => 0,
+        (_, Some(Value::Array(items))) if head.kind.ends_with("List") => items.len(),
+        (_, Some(Value::Null)) if head.kind.ends_with("List") => 0,
+        _ => 1,
+    }
+}
+
 fn sentence_of(fault: Fault) -> String {
-    sentence(&Problem { field: fault.field, value: fault.value, message: fault.message })
+    sentence(&Problem::new(fault.field, fault.value, fault.message))
 }
 
 fn read_one(label: &str, document: Document<'_>, head: &Head, manifests: &mut Manifests) {
     let place = place(document);
-    let Some(kind) = known_kind(head, place, manifests) else { return };
+    let Some(kind) = known_kind(label, head, place, manifests) else { return };
     match yaml::object(document, kind) {
-        Ok(object) => manifests.declare(object, place.0, place.1),
+        Ok(object) => manifests.declare(label, object, place.0, place.1),
         Err(fault) => manifests.declare_broken(label, fault, head, kind, place),
     }
 }
@@ -180,12 +224,12 @@ fn read_list(
     {
         manifests.keep_secret(head, item, *place);
     }
-    let kinds: Vec<Option<Kind>> =
-        heads.iter().zip(&places).map(|(head, place)| known_kind(head, *place, manifests)).collect();
+    let mut kind = |head, place: &(u32, u32)| known_kind(label, head, *place, manifests);
+    let kinds: Vec<Option<Kind>> = heads.iter().zip(&places).map(|(head, place)| kind(head, place)).collect();
     let decoded = list::objects(document, &kinds)?;
     for (((decoded, head), kind), place) in decoded.into_iter().zip(&heads).zip(kinds).zip(places) {
         match (decoded, kind) {
-            (Some(Ok(object)), _) => manifests.declare(object, place.0, place.1),
+            (Some(Ok(object)), _) => manifests.declare(label, object, place.0, place.1),
             (Some(Err(fault)), Some(kind)) => manifests.declare_broken(label, fault, head, kind, place),
             _ => {}
         }
@@ -194,7 +238,12 @@ fn read_list(
 }
 
 /// The kind, where it is one that we read; what should be one of ours and is not is reported.
-fn known_kind(head: &Head, (line, column): (u32, u32), manifests: &mut Manifests) -> Option<Kind> {
+fn known_kind(
+    label: &str,
+    head: &Head,
+    (line, column): (u32, u32),
+    manifests: &mut Manifests,
+) -> Option<Kind> {
     let missing = match (head.api_version.is_empty(), head.kind.is_empty()) {
         (true, true) => {
             let message = "not a manifest: it has neither apiVersion nor kind, so it is passed over";
@@ -207,7 +256,7 @@ fn known_kind(head: &Head, (line, column): (u32, u32), manifests: &mut Manifests
         (false, false) => None,
     };
     if let Some(message) = missing {
-        manifests.refuse(Trouble::refused(line, column, message));
+        manifests.refuse_object(label, head, Trouble::refused(line, column, message));
         return None;
     }
     match Kind::lookup(&head.api_version, &head.kind) {
@@ -216,7 +265,7 @@ fn known_kind(head: &Head, (line, column): (u32, u32), manifests: &mut Manifests
         Lookup::UnknownInOurGroup { known } => {
             let (api_version, kind, known) = (&head.api_version, &head.kind, known.join(", "));
             let message = format!("there is no {kind} in {api_version}: use one of {known}");
-            manifests.refuse(Trouble::refused(line, column, message));
+            manifests.refuse_object(label, head, Trouble::refused(line, column, message));
             None
         }
     }
@@ -253,12 +302,16 @@ struct Head {
     kind: String,
     namespace: String,
     name: String,
+    /// What can be told of a Zone, should it not decode.
+    sketch: Option<Arc<Object>>,
 }
 
 impl Head {
     fn of(value: &Value) -> Head {
         let metadata = value.get("metadata");
+        let is_zone = scalar(value.get("kind")) == Kind::Zone.kind();
         Head {
+            sketch: is_zone.then(|| api::zone_sketch(value)).flatten().map(Arc::new),
             api_version: scalar(value.get("apiVersion")),
             kind: scalar(value.get("kind")),
             namespace: scalar(metadata.and_then(|metadata| metadata.get("namespace"))),

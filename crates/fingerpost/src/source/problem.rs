@@ -36,9 +36,11 @@ pub struct SourceProblem {
 
 impl fmt::Display for SourceProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.to_string_lossy();
+        let path = visible(&path);
         match self.line {
-            0 => write!(f, "{}: {}", self.path.display(), self.message),
-            line => write!(f, "{}:{line}:{}: {}", self.path.display(), self.column, self.message),
+            0 => write!(f, "{path}: {}", self.message),
+            line => write!(f, "{path}:{line}:{}: {}", self.column, self.message),
         }
     }
 }

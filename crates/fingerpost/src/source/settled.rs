@@ -1,11 +1,12 @@
 //! The text of a file that nobody is writing at the moment.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
+use super::bounds;
 use super::walk::Stamp;
 
 const ATTEMPTS: u32 = 4;
@@ -22,20 +23,31 @@ pub(super) enum Unread {
     Unreadable(String),
 }
 
+/// A file, and how much of it is read at most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted<'a> {
+    /// The folder that it is in; a link that leads out of it is refused.
+    pub(super) root: &'a Path,
+    /// Its path, the folder's included.
+    pub(super) path: &'a Path,
+    /// The most octets that it may have.
+    pub(super) most: u64,
+}
+
 /// Reads a file that is the same before and after.
-pub(super) fn read(path: &Path) -> Result<(Stamp, String), Unread> {
+pub(super) fn read(wanted: Wanted<'_>) -> Result<(Stamp, String), Unread> {
     attempt(|| {
         let mut text = String::new();
-        let stamp = stamped(path, |file| file.read_to_string(&mut text).map(drop))?;
+        let stamp = stamped(wanted, |file| file.read_to_string(&mut text).map(drop))?;
         Ok(stamp.map(|stamp| (stamp, text)))
     })
 }
 
 /// Reads a file part by part, once; `None` where it changed meanwhile, and what was read is to be
 /// forgotten.
-pub(super) fn read_parts(path: &Path, take: &mut dyn FnMut(&[u8])) -> io::Result<Option<Stamp>> {
+pub(super) fn read_parts(wanted: Wanted<'_>, take: &mut dyn FnMut(&[u8])) -> io::Result<Option<Stamp>> {
     let mut part = vec![0; PART];
-    stamped(path, |file| {
+    stamped(wanted, |file| {
         loop {
             match file.read(&mut part) {
                 Ok(0) => return Ok(()),
@@ -60,39 +72,70 @@ pub(super) fn attempt<T>(mut once: impl FnMut() -> io::Result<Option<T>>) -> Res
     Err(Unread::Unsettled)
 }
 
-/// The file may be replaced as well as written to, so the path is asked again, not the handle.
-fn stamped(path: &Path, read: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<Option<Stamp>> {
-    let mut file = File::open(path)?;
+/// The file may be replaced as well as written to, so the metadata afterwards is that of the path, not of
+/// the handle.
+fn stamped(
+    wanted: Wanted<'_>,
+    read: impl FnOnce(&mut dyn Read) -> io::Result<()>,
+) -> io::Result<Option<Stamp>> {
+    let file = bounds::open(wanted.root, wanted.path, wanted.most)?;
     let before = Stamp::of(&file.metadata()?);
-    read(&mut file)?;
-    let after = Stamp::of(&fs::metadata(path)?);
+    read(&mut bounds::bounded(file, wanted.most))?;
+    let after = Stamp::of(&fs::metadata(wanted.path)?);
     Ok((before == after).then_some(after))
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::panic)]
 
     use super::*;
     use std::io::Write;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
+    fn whole(path: &Path) -> Wanted<'_> {
+        Wanted { root: path.parent().unwrap(), path, most: 1 << 20 }
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_or_no_regular_file_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.yaml");
+        fs::write(&path, "abcd").unwrap();
+        assert_eq!(read(Wanted { most: 4, ..whole(&path) }).unwrap().1, "abcd");
+        let refused = |wanted| match read(wanted) {
+            Err(Unread::Unreadable(why)) => why,
+            other => panic!("{other:?}"),
+        };
+        assert!(refused(Wanted { most: 3, ..whole(&path) }).contains("divide it"));
+        let fifo = folder.path().join("b.yaml");
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        assert!(refused(whole(&fifo)).contains("not a regular file"));
+        assert!(refused(whole(folder.path())).contains("not a regular file"));
+        // A file without a length, such as those of /proc, is bounded as it is read.
+        let endless = bounds::bounded(fs::File::open("/dev/zero").unwrap(), 1 << 20);
+        assert!(endless.take(2 << 20).read_to_end(&mut Vec::new()).is_err());
+        let link = folder.path().join("c.yaml");
+        std::os::unix::fs::symlink("/etc/hostname", &link).unwrap();
+        assert!(refused(whole(&link)).contains("leads out of the folder"));
+    }
+
     #[test]
     fn a_quiet_file_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.yaml");
         fs::write(&path, "a: 1").unwrap();
-        assert_eq!(read(&path).unwrap().1, "a: 1");
+        assert_eq!(read(whole(&path)).unwrap().1, "a: 1");
     }
 
     #[test]
     fn a_file_that_is_not_text_or_not_there_says_why() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.yaml");
-        assert!(matches!(read(&path), Err(Unread::Unreadable(why)) if why.contains("No such file")));
+        assert!(matches!(read(whole(&path)), Err(Unread::Unreadable(why)) if why.contains("No such file")));
         fs::write(&path, [0xff, 0xfe]).unwrap();
-        assert!(matches!(read(&path), Err(Unread::Unreadable(why)) if why.contains("UTF-8")));
+        assert!(matches!(read(whole(&path)), Err(Unread::Unreadable(why)) if why.contains("UTF-8")));
     }
 
     #[test]
@@ -100,16 +143,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, other) = (folder.path().join("a.zone"), folder.path().join("b.zone"));
         fs::write(&path, "one").unwrap();
-        assert!(read_parts(&path, &mut |_| {}).unwrap().is_some());
-        let written = read_parts(&path, &mut |_| fs::write(&path, "longer").unwrap());
+        assert!(read_parts(whole(&path), &mut |_| {}).unwrap().is_some());
+        let written = read_parts(whole(&path), &mut |_| fs::write(&path, "longer").unwrap());
         assert_eq!(written.unwrap(), None);
         fs::write(&path, "one").unwrap();
-        let replaced = read_parts(&path, &mut |_| {
+        let replaced = read_parts(whole(&path), &mut |_| {
             fs::write(&other, "two").unwrap();
             fs::rename(&other, &path).unwrap();
         });
         assert_eq!(replaced.unwrap(), None);
-        assert!(read_parts(&path, &mut |_| drop(fs::remove_file(&path))).is_err());
+        assert!(read_parts(whole(&path), &mut |_| drop(fs::remove_file(&path))).is_err());
     }
 
     #[test]
@@ -128,11 +171,11 @@ mod tests {
             }
         });
         for _ in 0..20 {
-            if let Ok((stamp, text)) = read(&path) {
+            if let Ok((stamp, text)) = read(whole(&path)) {
                 assert_eq!(stamp.size(), text.len() as u64);
             }
             let mut length = 0;
-            if let Some(stamp) = read_parts(&path, &mut |part| length += part.len() as u64).unwrap() {
+            if let Some(stamp) = read_parts(whole(&path), &mut |part| length += part.len() as u64).unwrap() {
                 assert_eq!(stamp.size(), length);
             }
         }

@@ -1,8 +1,11 @@
 //! Each rule of reading the folders, as a claim.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod bounds;
+mod broken;
 mod decoding;
 mod difference;
+mod empty;
 mod restart;
 mod watching;
 mod zone_files;
@@ -99,6 +102,9 @@ fn word(change: &Change) -> String {
             _ => format!("put {} {}", object.kind().kind(), object.meta.name),
         },
         Change::Broken(_, object, _) => format!("broken {}", object.name),
+        Change::LastValid(cluster, object) => {
+            word(&Change::Put(*cluster, object.clone())).replacen("put", "was", 1)
+        }
         Change::Delete(_, object) => format!("delete {}", object.name),
         Change::PutFile(_, path, zone, _) => format!("file {path} {}", zone.len()),
         Change::BrokenFile(_, path, origin, _) => {

@@ -1,7 +1,7 @@
 //! Which files and directories a folder has, in path order.
 //!
-//! Links are followed, and a directory is entered once however many ways lead to it, so cycles
-//! end. Hidden names are passed over: that leaves out editors' files, `.git`, and the inner
+//! Links inside the folder are followed, and a directory is entered once however many ways lead to it,
+//! so cycles end. A link that leads out of the folder is not followed. Hidden names are passed over: that leaves out editors' files, `.git`, and the inner
 //! directories of a mounted ConfigMap, whose visible names are links into them. What a link
 //! leads to twice is listed under its first path; a zone file under each, since its name may be
 //! its origin.
@@ -11,6 +11,8 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use super::bounds;
 
 /// What a file is to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,51 +68,88 @@ pub(super) struct Listing {
     pub(super) directories: Vec<(PathBuf, (u64, u64))>,
     /// Directories that could not be read, and why: what is in them is unknown, not gone.
     pub(super) unread: Vec<(PathBuf, String)>,
+    /// Links to directories outside of the folder. What is behind them is not read, and not gone either.
+    pub(super) outside: Vec<PathBuf>,
     seen: BTreeSet<(u64, u64)>,
+    /// How many entries were found.
+    entries: usize,
 }
 
 /// Lists a folder; an error is about the folder itself.
 pub(super) fn walk(root: &Path) -> io::Result<Listing> {
-    let mut listing = Listing::default();
+    walk_within(root, bounds::ENTRIES)
+}
+
+fn walk_within(root: &Path, most: usize) -> io::Result<Listing> {
     let metadata = fs::metadata(root)?;
-    let names = names(root)?;
-    listing.enter(root, Path::new(""), &metadata, names);
-    Ok(listing)
+    let names = names(root, most)?;
+    let mut walk = Walk { root, most, listing: Listing::default() };
+    walk.enter(Path::new(""), &metadata, names);
+    Ok(walk.listing)
 }
 
 impl Listing {
     /// Whether a file is known to be gone: it is not listed, and every directory on the way to
     /// it could be read.
     pub(super) fn proves_gone(&self, path: &Path) -> bool {
-        !self.files.contains_key(path) && !self.unread.iter().any(|(unread, _)| path.starts_with(unread))
+        let unread = self.unread.iter().map(|(unread, _)| unread).chain(&self.outside);
+        !self.files.contains_key(path) && !unread.into_iter().any(|unread| path.starts_with(unread))
     }
 
-    fn enter(&mut self, root: &Path, directory: &Path, metadata: &Metadata, names: Vec<PathBuf>) {
+    /// Whether a directory, at any depth, has no file to read.
+    pub(super) fn is_empty_below(&self, directory: &Path) -> bool {
+        let mut from = self.files.range(directory.to_owned()..);
+        !from.next().is_some_and(|(path, _)| path.starts_with(directory))
+    }
+}
+
+/// A folder that is being listed.
+struct Walk<'a> {
+    root: &'a Path,
+    most: usize,
+    listing: Listing,
+}
+
+impl Walk<'_> {
+    fn enter(&mut self, directory: &Path, metadata: &Metadata, names: Vec<Entry>) {
         let identity = (metadata.dev(), metadata.ino());
-        if !self.seen.insert(identity) {
+        if !self.listing.seen.insert(identity) {
             return;
         }
-        self.directories.push((directory.to_owned(), identity));
-        for name in names {
-            self.visit(root, directory.join(name));
+        self.listing.directories.push((directory.to_owned(), identity));
+        self.listing.entries += names.len();
+        for entry in names {
+            self.visit(directory.join(&entry.name), entry.is_link);
         }
     }
 
-    fn visit(&mut self, root: &Path, path: PathBuf) {
-        let full = root.join(&path);
+    fn visit(&mut self, path: PathBuf, is_link: bool) {
+        let full = self.root.join(&path);
+        let leaves = is_link && full.exists() && bounds::real(self.root, &full).is_err();
         match fs::metadata(&full) {
-            Ok(metadata) if metadata.is_dir() => match names(&full) {
-                Ok(names) => self.enter(root, &path, &metadata, names),
-                Err(error) => self.unread.push((path, error.to_string())),
-            },
-            Ok(metadata) if metadata.is_file() => self.add_file(path, &metadata),
-            // Reading a pipe or a device could wait for ever.
-            Ok(_) => {}
-            Err(_) if FileKind::of(&path).is_some() => drop(self.files.insert(path, None)),
-            Err(_) => {}
+            Ok(metadata) if metadata.is_dir() && leaves => self.listing.outside.push(path),
+            Ok(metadata) if metadata.is_dir() => self.visit_directory(path, &full, &metadata),
+            Ok(metadata) if metadata.is_file() && !leaves => self.listing.add_file(path, &metadata),
+            // What has the name of a file to read and is none is there, and reading it says why not.
+            _ if FileKind::of(&path).is_some() => drop(self.listing.files.insert(path, None)),
+            _ => {}
         }
     }
 
+    fn visit_directory(&mut self, path: PathBuf, full: &Path, metadata: &Metadata) {
+        let left = self.most.saturating_sub(self.listing.entries);
+        let names = match path.components().count() > bounds::DEPTH {
+            true => Err(io::Error::other(format!("it is more than {} directories deep", bounds::DEPTH))),
+            false => names(full, left),
+        };
+        match names {
+            Ok(names) => self.enter(&path, metadata, names),
+            Err(error) => self.listing.unread.push((path, error.to_string())),
+        }
+    }
+}
+
+impl Listing {
     fn add_file(&mut self, path: PathBuf, metadata: &Metadata) {
         let stamp = Stamp::of(metadata);
         match FileKind::of(&path) {
@@ -121,16 +160,29 @@ impl Listing {
     }
 }
 
-/// The visible names in a directory, sorted.
-fn names(directory: &Path) -> io::Result<Vec<PathBuf>> {
+/// A visible name in a directory.
+struct Entry {
+    name: PathBuf,
+    is_link: bool,
+}
+
+/// The visible names in a directory, sorted; an error where there are more than so many.
+fn names(directory: &Path, most: usize) -> io::Result<Vec<Entry>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(directory)? {
-        let name = entry?.file_name();
-        if !name.as_encoded_bytes().starts_with(b".") {
-            names.push(PathBuf::from(name));
+        let entry = entry?;
+        let name = entry.file_name();
+        if name.as_encoded_bytes().starts_with(b".") {
+            continue;
         }
+        if names.len() >= most {
+            let message = format!("the folder has more than {} entries: divide it", bounds::ENTRIES);
+            return Err(io::Error::other(message));
+        }
+        let is_link = entry.file_type()?.is_symlink();
+        names.push(Entry { name: PathBuf::from(name), is_link });
     }
-    names.sort();
+    names.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(names)
 }
 
@@ -197,7 +249,51 @@ mod tests {
     fn a_dangling_link_is_there_but_cannot_be_looked_at() {
         let folder = folder(&[]);
         symlink("nowhere", folder.path().join("a.yaml")).unwrap();
-        assert_eq!(walk(folder.path()).unwrap().files[Path::new("a.yaml")], None);
+        symlink("b.yaml", folder.path().join("b.yaml")).unwrap();
+        let listing = walk(folder.path()).unwrap();
+        assert_eq!(listing.files[Path::new("a.yaml")], None);
+        assert_eq!(listing.files[Path::new("b.yaml")], None);
+    }
+
+    #[test]
+    fn a_link_that_leads_out_of_the_folder_is_not_followed() {
+        let outside = folder(&["a.yaml", "deep/b.yaml"]);
+        let folder = folder(&["c.yaml"]);
+        symlink("/", folder.path().join("root")).unwrap();
+        symlink(outside.path(), folder.path().join("other")).unwrap();
+        symlink(outside.path().join("a.yaml"), folder.path().join("a.yaml")).unwrap();
+        let listing = walk(folder.path()).unwrap();
+        assert_eq!(listing.outside, [PathBuf::from("other"), PathBuf::from("root")]);
+        assert_eq!(listing.entries, 4, "nothing behind the links was looked at");
+        assert_eq!(listing.files.len(), 2);
+        assert_eq!(listing.files[Path::new("a.yaml")], None, "it is there and is not read");
+        assert!(!listing.proves_gone(Path::new("other/deep/b.yaml")));
+    }
+
+    #[test]
+    fn a_fifo_and_a_device_are_there_but_are_not_looked_at() {
+        let folder = folder(&["c.yaml"]);
+        let fifo = folder.path().join("fifo.yaml");
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        symlink("/dev/zero", folder.path().join("zero.zone")).unwrap();
+        let listing = walk(folder.path()).unwrap();
+        assert_eq!(listing.files[Path::new("fifo.yaml")], None);
+        assert_eq!(listing.files[Path::new("zero.zone")], None);
+    }
+
+    #[test]
+    fn a_walk_ends_at_its_bounds_and_proves_nothing_beyond_them() {
+        let folder = folder(&["a.yaml", "b/c.yaml", "b/d.yaml", "e/f.yaml"]);
+        let listing = walk_within(folder.path(), 4).unwrap();
+        assert_eq!(listing.unread[0].0, Path::new("b"));
+        assert!(listing.unread[0].1.contains("entries"), "{:?}", listing.unread);
+        assert!(!listing.proves_gone(Path::new("b/c.yaml")));
+        assert!(listing.files.contains_key(Path::new("e/f.yaml")));
+
+        let deep = super::tests::folder(&[&format!("{}a.yaml", "d/".repeat(bounds::DEPTH + 1))]);
+        let listing = walk(deep.path()).unwrap();
+        assert!(listing.files.is_empty());
+        assert!(listing.unread[0].1.contains("64 directories deep"), "{:?}", listing.unread);
     }
 
     #[test]

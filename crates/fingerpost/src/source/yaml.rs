@@ -73,19 +73,24 @@ pub(super) fn object_from_value(manifest: &Value) -> Option<Object> {
     }
 }
 
-/// The default limits, widened where a long `List` is legitimate: a document is in memory already,
-/// so what is to be kept out is aliases that multiply.
+/// Limits that follow from the length of the document: an octet of text makes at most two events, and
+/// aliases may add so many that the whole file stays within a bound.
 pub(super) fn strict(document: Document<'_>) -> Options {
-    let most = document.text.len() + 1_000_000;
+    let most = 2 * document.text.len() + document.aliased + 100;
     serde_saphyr::options! {
         with_snippet: false,
         emit_comments: false,
         // A namespace may be called `n`, which YAML 1.1 reads as a boolean.
         strict_booleans: true,
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: document.aliased,
+        },
         budget: serde_saphyr::budget! {
             max_events: most,
             max_nodes: most,
             max_total_scalar_bytes: most,
+            max_recorded_anchor_events: most,
+            max_recorded_anchor_bytes: most,
         },
     }
 }
@@ -101,10 +106,21 @@ pub(super) fn lenient(document: Document<'_>) -> Options {
 pub(super) fn fault(error: &Error, path: &str, document: Document<'_>) -> Fault {
     let (line, column) = error.location().map_or((1, 1), |at| (at.line() as u32, at.column() as u32));
     let message = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
+    if message.starts_with(BEYOND_LIMITS) {
+        let (field, value) = (String::new(), String::new());
+        return Fault { field, value, message: LIMIT.to_owned(), line: line + document.lines_before, column };
+    }
     let field = if matches!(path, "." | "?") { "" } else { path.trim_end_matches(".?") };
     let (value, message) = in_words(message, || written_at(document.text, line, column));
     Fault { field: field.to_owned(), value, message, line: line + document.lines_before, column }
 }
+
+/// What is said of a document that costs more than its length allows.
+const LIMIT: &str = "the document is refused: its aliases expand to too much, or it is nested more than 64 \
+                     levels deep; write the values out";
+
+/// How the parser's own message begins, whichever limit was reached; the error has several forms.
+const BEYOND_LIMITS: &str = "YAML document too large or too complex";
 
 /// A wrong type reads on from the value: "`soon` is not a valid u32".
 fn in_words(message: String, written: impl FnOnce() -> String) -> (String, String) {

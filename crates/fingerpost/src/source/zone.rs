@@ -4,6 +4,7 @@
 //! to be included has another ending, such as `.inc`. `$INCLUDE` is relative to the including
 //! file and never leaves the folder, whatever `..` and links say.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -12,8 +13,9 @@ use dns::{Included, Name, PackedZone, ZoneReader};
 use planner::FileNote;
 use ring::digest::{Context, SHA256, digest};
 
+use super::bounds;
 use super::meter::Meter;
-use super::settled::{self, Unread};
+use super::settled::{self, Unread, Wanted};
 use super::walk::Stamp;
 use crate::state::{ZoneTexts, hex};
 
@@ -35,8 +37,23 @@ pub(super) type Refused = (Option<Name>, FileNote);
 pub(super) struct Glance {
     pub(super) stamp: Stamp,
     pub(super) digest: Digest,
-    /// There is nothing but white space.
+    /// There is nothing but white space and comments.
     pub(super) blank: bool,
+    /// Its last line is whole.
+    pub(super) ends_with_a_line: bool,
+}
+
+impl Glance {
+    /// The length of the text, where its last line is whole.
+    pub(super) fn whole(&self) -> Option<u64> {
+        self.ends_with_a_line.then(|| self.stamp.size())
+    }
+
+    /// Whether it is what a write that was cut off leaves: shorter than a text of whole lines, and with a last line
+    /// that is not whole.
+    pub(super) fn is_cut_off(&self, last: Option<u64>) -> bool {
+        !self.ends_with_a_line && last.is_some_and(|last| self.stamp.size() < last)
+    }
 }
 
 /// A file that a zone file includes, or would if it were there.
@@ -69,12 +86,25 @@ fn stamp_of(path: &Path) -> Option<Stamp> {
 }
 
 /// Looks at a file's text without reading a zone from it, which is cheap.
-pub(super) fn glance(path: &Path) -> Result<Glance, Unread> {
+pub(super) fn glance(root: &Path, path: &Path) -> Result<Glance, Unread> {
     settled::attempt(|| {
         let mut sight = Sight::default();
-        let stamp = settled::read_parts(path, &mut |part| sight.take(part))?;
+        let stamp = settled::read_parts(zone_file(root, path), &mut |part| sight.take(part))?;
         Ok(stamp.map(|stamp| sight.glance(stamp)))
     })
+}
+
+fn zone_file<'a>(root: &'a Path, path: &'a Path) -> Wanted<'a> {
+    Wanted { root, path, most: bounds::ZONE_FILE }
+}
+
+/// The hashes of the included files of the last good content, by their paths below the folder.
+pub(super) type LastIncludes = BTreeMap<PathBuf, String>;
+
+/// The last good content's included files, from memory.
+pub(super) fn last_includes(includes: &[Include]) -> LastIncludes {
+    let hashed = includes.iter().filter_map(|include| Some((include.path.clone(), hex(&include.digest?))));
+    hashed.collect()
 }
 
 /// Reads a zone file.
@@ -82,15 +112,23 @@ pub(super) fn read(
     place: Place<'_>,
     label: &str,
     path: &Path,
+    last: &LastIncludes,
     meter: &Meter<'_>,
 ) -> Result<ZoneReading, Unread> {
     settled::attempt(|| {
         let mut includes: Vec<Include> = Vec::new();
-        let mut include = |including: &str, written: &str| included(place, including, written, &mut includes);
-        let mut reader = ZoneReader::new(label, &mut include);
+        let mut left = bounds::INCLUDED;
+        let mut include = |including: &str, written: &str| {
+            let path = target(place, including, written)?;
+            let included = included(place, &path, left, &mut includes)?;
+            left = left.saturating_sub(included.text.len() as u64);
+            refuse_emptied(&path, &included.text, last)?;
+            Ok(included)
+        };
+        let mut reader = ZoneReader::new(label, &mut include).of_user();
         let mut sight = Sight::default();
         let before = meter.octets();
-        let stamp = settled::read_parts(path, &mut |part| {
+        let stamp = settled::read_parts(zone_file(place.root, path), &mut |part| {
             sight.take(part);
             reader.feed(part);
             meter.read(part.len(), reader.records());
@@ -123,26 +161,54 @@ fn judged(
     }
 }
 
+/// An included file that lost its whole content is a broken one: the records in it were not deleted line
+/// by line.
+fn refuse_emptied(path: &Path, text: &str, last: &LastIncludes) -> Result<(), String> {
+    let mut sight = Sight::default();
+    sight.take(text.as_bytes());
+    let had_content = last.get(path).is_some_and(|before| *before != hex(&digest_of(text)));
+    if sight.blank && had_content {
+        return Err(format!(
+            "`{}` is empty; remove its $INCLUDE to remove the records that it had",
+            path.display()
+        ));
+    }
+    Ok(())
+}
+
+fn digest_of(text: &str) -> Digest {
+    as_digest(&digest(&SHA256, text.as_bytes()))
+}
+
 /// What has been seen of a text.
 struct Sight {
     context: Context,
     blank: bool,
+    in_comment: bool,
+    last: Option<u8>,
 }
 
 impl Default for Sight {
     fn default() -> Sight {
-        Sight { context: Context::new(&SHA256), blank: true }
+        Sight { context: Context::new(&SHA256), blank: true, in_comment: false, last: None }
     }
 }
 
 impl Sight {
     fn take(&mut self, part: &[u8]) {
         self.context.update(part);
-        self.blank = self.blank && part.iter().all(u8::is_ascii_whitespace);
+        self.last = part.last().copied().or(self.last);
+        self.blank = self.blank && part.iter().all(|octet| self.is_blank(*octet));
+    }
+
+    fn is_blank(&mut self, octet: u8) -> bool {
+        self.in_comment = (self.in_comment || octet == b';') && octet != b'\n';
+        self.in_comment || octet.is_ascii_whitespace()
     }
 
     fn glance(self, stamp: Stamp) -> Glance {
-        Glance { stamp, digest: as_digest(&self.context.finish()), blank: self.blank }
+        let ends_with_a_line = self.last == Some(b'\n');
+        Glance { stamp, digest: as_digest(&self.context.finish()), blank: self.blank, ends_with_a_line }
     }
 }
 
@@ -154,15 +220,14 @@ fn as_digest(digest: &ring::digest::Digest) -> Digest {
 
 fn included(
     place: Place<'_>,
-    including: &str,
-    written: &str,
+    path: &Path,
+    left: u64,
     includes: &mut Vec<Include>,
 ) -> Result<Included, String> {
-    let path = target(place, including, written)?;
-    let full = place.root.join(&path);
-    let text = text_of(place.root, &full);
-    let digest = text.as_ref().ok().map(|text| as_digest(&digest(&SHA256, text.as_bytes())));
-    includes.push(Include { stamp: stamp_of(&full), path: path.clone(), digest });
+    let full = place.root.join(path);
+    let text = text_of(place.root, &full, left);
+    let digest = text.as_ref().ok().map(|text| digest_of(text));
+    includes.push(Include { stamp: stamp_of(&full), path: path.to_owned(), digest });
     Ok(Included { text: text?, path: format!("{}{}", place.prefix, path.display()) })
 }
 
@@ -178,6 +243,7 @@ pub(super) fn texts(glance: &Glance, includes: &[Include]) -> ZoneTexts {
     ZoneTexts {
         reader: READER.to_owned(),
         text: hex(&glance.digest),
+        whole: glance.whole(),
         includes: includes.iter().map(include).collect(),
     }
 }
@@ -195,7 +261,7 @@ pub(super) fn unchanged_includes(
     let include = |(path, expected): &(String, String)| {
         let full = place.root.join(path);
         let stamp = stamp_of(&full);
-        let found = as_digest(&digest(&SHA256, text_of(place.root, &full).ok()?.as_bytes()));
+        let found = digest_of(&text_of(place.root, &full, bounds::INCLUDED).ok()?);
         (hex(&found) == *expected).then(|| Include { path: path.into(), stamp, digest: Some(found) })
     };
     texts.includes.iter().map(include).collect()
@@ -229,19 +295,21 @@ fn normal(path: &Path) -> Option<PathBuf> {
     Some(out)
 }
 
-/// The text, unless a link leads out of the folder.
-fn text_of(root: &Path, full: &Path) -> Result<String, String> {
-    let unreadable = |error: std::io::Error| format!("`{}` cannot be read: {error}", full.display());
-    let real = full.canonicalize().map_err(unreadable)?;
-    if !real.starts_with(root.canonicalize().map_err(unreadable)?) {
-        return Err(leaves(&full.display().to_string()));
+/// The text of an included file; `left` is how much of it there may be.
+fn text_of(root: &Path, full: &Path, left: u64) -> Result<String, String> {
+    let shown = full.strip_prefix(root).unwrap_or(full).display();
+    if full.exists() && bounds::real(root, full).is_err() {
+        return Err(leaves(&shown.to_string()));
     }
-    if !real.is_file() {
-        return Err(format!("`{}` is not a file", full.display()));
+    if fs::metadata(full).is_ok_and(|metadata| metadata.is_file() && metadata.len() > left) {
+        let most = bounds::INCLUDED >> 20;
+        return Err(format!(
+            "the files that the zone includes have more than {most} MiB: `{shown}` is refused"
+        ));
     }
-    match settled::read(&real) {
+    match settled::read(Wanted { root, path: full, most: left }) {
         Ok((_, text)) => Ok(text),
-        Err(Unread::Unsettled) => Err(format!("`{}` is being written", full.display())),
-        Err(Unread::Unreadable(why)) => Err(format!("`{}` cannot be read: {why}", full.display())),
+        Err(Unread::Unsettled) => Err(format!("`{shown}` is being written")),
+        Err(Unread::Unreadable(why)) => Err(format!("`{shown}` cannot be read: {why}")),
     }
 }

@@ -46,9 +46,9 @@ impl Blobs {
         self.known().zones.get(hash).and_then(Weak::upgrade)
     }
 
-    /// Reads a zone; `None` when there is none, the inner `None` when the octets are no zone.
-    pub(super) fn read(&self, hash: &str) -> Result<Option<Option<Arc<PackedZone>>>, SealError> {
-        let Some((checksum, octets)) = sealed::read_with_checksum(&self.path(hash))? else { return Ok(None) };
+    /// Reads one copy of a zone; `None` when there is none, the inner `None` when the octets are no zone.
+    pub(super) fn read(&self, hash: &str, path: &Path) -> Result<Option<Option<Arc<PackedZone>>>, SealError> {
+        let Some((checksum, octets)) = sealed::read_one(path)? else { return Ok(None) };
         if hex(&checksum) != hash {
             return Err(SealError::Checksum);
         }
@@ -61,13 +61,13 @@ impl Blobs {
     pub(super) fn write(&self, zone: &Arc<PackedZone>) -> io::Result<String> {
         let (head, nodes) = zone.as_parts();
         let parts = [&head[..], nodes];
-        let known = self.hash_of(zone).filter(|hash| self.path(hash).exists());
+        let known = self.hash_of(zone).filter(|hash| sealed::exists(&self.path(hash)));
         if let Some(hash) = known {
             return Ok(hash);
         }
         let checksum: Checksum = sealed::checksum(&parts);
         let hash = hex(&checksum);
-        if !self.path(&hash).exists() {
+        if !sealed::exists(&self.path(&hash)) {
             sealed::replace(&self.path(&hash), &checksum, &parts)?;
         }
         self.known().add(zone, &hash);

@@ -1,17 +1,20 @@
 //! The journal: what changed since the zones were last written whole.
 //!
 //! ```text
+//! journal, journal.copy:
 //! "fingerpost journal 1\n" │ frame: hash of the index it belongs to │ frame │ frame │ …
 //! frame:  length, 4 octets │ SHA-256 of the frame before and the content, 32 octets │ content
 //! ```
 //!
 //! Each checksum holds the one before it, so that a frame counts only behind those it was written
-//! behind. From the first frame that does not check out nothing is used. The first frame says over
-//! which zones the others go: over any others they would put old answers back.
+//! behind. A frame that is damaged in one copy is read from the other; from the first frame that checks out in
+//! neither nothing is used. The first frame names the index of the zones that the others change: over any other
+//! zones they would put old answers back.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::path::Path;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 
 use ring::digest::{Context, SHA256};
 
@@ -29,21 +32,23 @@ pub(super) type Checksum = [u8; CHECKSUM];
 /// A journal that is being written.
 #[derive(Debug)]
 pub(super) struct Journal {
-    file: File,
+    files: [File; 2],
     last: Checksum,
     length: u64,
     most: u64,
 }
 
-/// What a journal's octets hold.
+/// What the copies of a journal hold together.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Frames<'a> {
-    /// The hash of the index that it belongs to; none when not even that can be read.
-    pub(super) index: Option<Checksum>,
+    /// Whether the journal belongs to the index.
+    pub(super) belongs: bool,
     /// What was written, in order.
     pub(super) contents: Vec<&'a [u8]>,
-    /// Whether something follows that does not check out.
+    /// Whether a copy holds something that does not check out.
     pub(super) torn: bool,
+    /// Whether all copies end in something that does not check out.
+    pub(super) lost: bool,
 }
 
 impl Journal {
@@ -52,26 +57,33 @@ impl Journal {
     pub(super) fn begin(root: &Path, index: &Checksum, size_of_zones: u64) -> io::Result<Journal> {
         let (first, last) = frame(&[0; CHECKSUM], index);
         let start = [HEADER, &first].concat();
-        let path = root.join(JOURNAL);
-        let aside = path.with_extension(sealed::ASIDE);
-        let mut file = File::create(&aside)?;
-        file.write_all(&start)?;
-        file.sync_all()?;
-        fs::rename(&aside, &path)?;
-        Ok(Journal { file, last, length: start.len() as u64, most: size_of_zones.max(LEAST) })
+        let [one, two] = paths(root);
+        let open = |path: &Path| {
+            sealed::replace_one(path, &[&start])?;
+            OpenOptions::new().write(true).open(path)
+        };
+        let files = [open(&one)?, open(&two)?];
+        Ok(Journal { files, last, length: start.len() as u64, most: size_of_zones.max(LEAST) })
     }
 
-    /// Adds frames with one write and waits for the disk. After an error nothing may be added.
+    /// Adds frames to both copies and waits for the disk. After an error nothing counts as added, and the next
+    /// frames are written over what the error left.
     pub(super) fn append(&mut self, contents: &[Vec<u8>]) -> io::Result<()> {
-        let mut octets = Vec::new();
+        let (mut octets, mut last) = (Vec::new(), self.last);
         for content in contents {
-            let (frame, checksum) = frame(&self.last, content);
+            let (frame, checksum) = frame(&last, content);
             octets.extend_from_slice(&frame);
-            self.last = checksum;
+            last = checksum;
         }
-        self.file.write_all(&octets)?;
-        self.length += octets.len() as u64;
-        self.file.sync_data()
+        for file in &self.files {
+            if file.metadata()?.len() != self.length {
+                file.set_len(self.length)?;
+            }
+            file.write_all_at(&octets, self.length)?;
+            file.sync_data()?;
+        }
+        (self.last, self.length) = (last, self.length + octets.len() as u64);
+        Ok(())
     }
 
     /// Whether writing the zones whole is cheaper by now than reading all this would be.
@@ -80,20 +92,27 @@ impl Journal {
     }
 }
 
-/// Takes a journal away that does not belong to this index, so that no later index with the same
-/// content finds it.
-pub(super) fn remove_foreign(root: &Path, index: Option<&Checksum>) -> io::Result<()> {
+/// The two copies of the journal.
+pub(super) fn paths(root: &Path) -> [PathBuf; 2] {
     let path = root.join(JOURNAL);
-    let start = match File::open(&path) {
-        Ok(file) => start_of(file)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    if index.is_some() && frames(&start).index.as_ref() == index {
-        return Ok(());
+    [path.clone(), sealed::copy_of(&path)]
+}
+
+/// Removes the copies of a journal that do not belong to this index, so that no later index with the same
+/// content finds them.
+pub(super) fn remove_foreign(root: &Path, index: Option<&Checksum>) -> io::Result<()> {
+    for path in paths(root) {
+        let start = match File::open(&path) {
+            Ok(file) => start_of(file)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        if !index.is_some_and(|index| frames(&[&start], index).belongs) {
+            fs::remove_file(&path)?;
+            sealed::sync_directory(root)?;
+        }
     }
-    fs::remove_file(&path)?;
-    sealed::sync_directory(root)
+    Ok(())
 }
 
 fn start_of(file: File) -> io::Result<Vec<u8>> {
@@ -102,30 +121,43 @@ fn start_of(file: File) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
-/// Reads a journal as far as it checks out.
-pub(super) fn frames(octets: &[u8]) -> Frames<'_> {
-    let Some(mut rest) = octets.strip_prefix(HEADER) else {
-        return Frames { torn: true, ..Frames::default() };
-    };
-    let mut found = Vec::new();
-    let mut last = [0; CHECKSUM];
-    while let Some((content, checksum, after)) = next(&last, rest) {
-        found.push(content);
-        (last, rest) = (checksum, after);
+/// Reads the copies of the journal of an index, as far as one of them checks out.
+///
+/// The header is not looked at: the first frame proves as much. Frames of another journal do not fit the
+/// checksums before them.
+pub(super) fn frames<'a>(copies: &[&'a [u8]], index: &Checksum) -> Frames<'a> {
+    let bodies: Vec<&'a [u8]> =
+        copies.iter().map(|octets| octets.get(HEADER.len()..).unwrap_or_default()).collect();
+    let is_cut = !bodies.is_empty() && bodies.iter().all(|octets| octets.is_empty());
+    let mut found = Frames { torn: is_cut, lost: is_cut, ..Frames::default() };
+    let (mut last, mut at) = ([0; CHECKSUM], 0);
+    loop {
+        let rests: Vec<&'a [u8]> = bodies.iter().map(|octets| octets.get(at..).unwrap_or_default()).collect();
+        let read: Vec<_> = rests.iter().map(|rest| next(&last, rest)).collect();
+        let is_wanted = |content: &[u8]| found.belongs || content == index;
+        let wanted = read.iter().flatten().find(|(content, _, _)| is_wanted(content));
+        let unread = rests.iter().zip(&read).filter(|(rest, frame)| frame.is_none() && !rest.is_empty());
+        let unread = unread.count();
+        found.torn |= unread > 0;
+        let Some((content, checksum, taken)) = wanted else {
+            found.lost |= unread > 0 && unread == copies.len();
+            return found;
+        };
+        if found.belongs {
+            found.contents.push(content);
+        }
+        found.belongs = true;
+        (last, at) = (*checksum, at + taken);
     }
-    let index = found.first().and_then(|content| Checksum::try_from(*content).ok());
-    if index.is_none() {
-        return Frames { torn: true, ..Frames::default() };
-    }
-    Frames { index, contents: found.split_off(1), torn: !rest.is_empty() }
 }
 
-/// The content of the first frame, its checksum, and what follows it.
-fn next<'a>(last: &Checksum, octets: &'a [u8]) -> Option<(&'a [u8], Checksum, &'a [u8])> {
+/// The content of the first frame, its checksum, and how many octets the frame takes.
+fn next<'a>(last: &Checksum, octets: &'a [u8]) -> Option<(&'a [u8], Checksum, usize)> {
     let (length, rest) = octets.split_first_chunk::<4>()?;
     let (checksum, rest) = rest.split_first_chunk::<CHECKSUM>()?;
-    let (content, after) = rest.split_at_checked(usize::try_from(u32::from_be_bytes(*length)).ok()?)?;
-    (self::checksum(last, content) == *checksum).then_some((content, *checksum, after))
+    let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+    let content = rest.get(..length)?;
+    (self::checksum(last, content) == *checksum).then_some((content, *checksum, 4 + CHECKSUM + length))
 }
 
 /// A frame and its checksum.
@@ -162,47 +194,70 @@ mod tests {
 
     const INDEX: Checksum = [7; CHECKSUM];
 
-    /// A journal with these frames, as octets.
+    /// A journal with these frames, as octets; both copies are the same.
     fn written(contents: &[&[u8]]) -> Vec<u8> {
         let folder = tempfile::tempdir().unwrap();
         let mut journal = Journal::begin(folder.path(), &INDEX, 0).unwrap();
         for content in contents {
             journal.append(&[content.to_vec()]).unwrap();
         }
-        fs::read(folder.path().join(JOURNAL)).unwrap()
+        let [one, two] = paths(folder.path()).map(|path| fs::read(path).unwrap());
+        assert_eq!(one, two);
+        one
+    }
+
+    fn changed(octets: &[u8], at: usize) -> Vec<u8> {
+        let mut changed = octets.to_vec();
+        changed[at] ^= 1 << (at % 8);
+        changed
     }
 
     #[test]
     fn what_was_appended_comes_back_in_order() {
         let octets = written(&[b"one", b"", b"three"]);
-        assert_eq!(frames(&octets).contents, [&b"one"[..], b"", b"three"]);
-        assert_eq!((frames(&octets).index, frames(&octets).torn), (Some(INDEX), false));
+        let read = frames(&[&octets, &octets], &INDEX);
+        assert_eq!(read.contents, [&b"one"[..], b"", b"three"]);
+        assert_eq!((read.belongs, read.torn, read.lost), (true, false, false));
     }
 
     #[test]
-    fn a_journal_torn_at_every_byte_holds_the_whole_frames_before_it() {
+    fn copies_torn_at_every_octet_hold_the_whole_frames_before_it() {
         let ends: Vec<usize> =
             [&[][..], &[&b"one"[..]], &[b"one", b"two"]].iter().map(|some| written(some).len()).collect();
         let octets = written(&[b"one", b"two"]);
         for length in 0..=octets.len() {
-            let read = frames(&octets[..length]);
+            let torn = &octets[..length];
+            let read = frames(&[torn, torn], &INDEX);
             let whole = ends.iter().filter(|end| **end <= length).count();
-            assert_eq!(read.index.is_some(), whole > 0, "torn after {length} octets");
+            assert_eq!(read.belongs, whole > 0, "torn after {length} octets");
             assert_eq!(read.contents.len(), whole.saturating_sub(1), "torn after {length} octets");
-            assert_eq!(read.torn, !ends.contains(&length), "torn after {length} octets");
+            assert_eq!(read.lost, !ends.contains(&length), "torn after {length} octets");
+            assert_eq!(frames(&[torn, &octets], &INDEX).contents.len(), 2, "the other copy has all");
+            assert_eq!(frames(&[&octets, torn], &INDEX).contents.len(), 2, "the other copy has all");
         }
     }
 
     #[test]
-    fn a_changed_bit_ends_the_journal_there() {
+    fn a_changed_bit_in_each_copy_costs_nothing_unless_it_is_in_the_same_frame() {
         let octets = written(&[b"one", b"two"]);
-        let second = written(&[b"one"]).len();
+        let (first, second) = (written(&[]).len(), written(&[b"one"]).len());
+        let frame_of = |at: usize| match at {
+            at if at < HEADER.len() => None,
+            at => Some(usize::from(at >= first) + usize::from(at >= second)),
+        };
         for at in 0..octets.len() {
-            let mut changed = octets.clone();
-            changed[at] ^= 1;
-            let read = frames(&changed);
-            assert!(read.torn, "changed at {at}");
-            assert_eq!(read.contents.len(), usize::from(at >= second), "changed at {at}");
+            let damaged = changed(&octets, at);
+            let read = frames(&[&damaged, &octets], &INDEX);
+            assert_eq!((read.contents.len(), read.lost), (2, false), "changed at {at}");
+            for other in 0..octets.len() {
+                let second = changed(&octets, other);
+                let read = frames(&[&damaged, &second], &INDEX);
+                let same = frame_of(at).filter(|frame| frame_of(other) == Some(*frame));
+                assert_eq!(read.belongs, same != Some(0), "changed at {at} and {other}");
+                let expected = same.map_or(2, |frame| frame.saturating_sub(1));
+                assert_eq!(read.contents.len(), expected, "changed at {at} and {other}");
+                assert_eq!(read.lost, same.is_some(), "changed at {at} and {other}");
+            }
         }
     }
 
@@ -211,8 +266,22 @@ mod tests {
         let (first, both) = (written(&[b"one"]), written(&[b"one", b"two"]));
         let start = written(&[]).len();
         let second = &both[first.len()..];
-        assert_eq!(frames(&[&both[..start], second].concat()).contents.len(), 0);
-        assert_eq!(frames(&[&both[..], second].concat()).contents.len(), 2);
+        assert_eq!(frames(&[&[&both[..start], second].concat()], &INDEX).contents.len(), 0);
+        assert_eq!(frames(&[&[&both[..], second].concat()], &INDEX).contents.len(), 2);
+        assert_eq!(frames(&[&both], &[8; CHECKSUM]), Frames::default(), "it is no damage");
+    }
+
+    #[test]
+    fn what_an_error_left_is_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = Journal::begin(folder.path(), &INDEX, 0).unwrap();
+        let path = folder.path().join(JOURNAL);
+        let octets = [fs::read(&path).unwrap(), b"half a frame".to_vec()].concat();
+        fs::write(&path, octets).unwrap();
+        journal.append(&[b"x".to_vec()]).unwrap();
+        let copies = paths(folder.path()).map(|path| fs::read(path).unwrap());
+        assert_eq!(copies[0], copies[1]);
+        assert_eq!(frames(&[&copies[0]], &INDEX).contents, [b"x"]);
     }
 
     #[test]

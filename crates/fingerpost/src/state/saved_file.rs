@@ -2,9 +2,9 @@
 //! its objects that are not valid now.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::{fs, io};
 
 use dns::PackedZone;
 use planner::FileNote;
@@ -66,6 +66,9 @@ pub struct ZoneTexts {
     pub reader: String,
     /// The hash of the file's text.
     pub text: String,
+    /// The length of the file's text, where its last line is whole.
+    #[serde(default)]
+    pub whole: Option<u64>,
     /// The included files by their paths below the folder.
     pub includes: Vec<(String, String)>,
 }
@@ -157,19 +160,23 @@ fn head(bytes: &[u8]) -> Option<(Head, &[u8])> {
     Some((serde_json::from_slice(&bytes[..end]).ok()?, &bytes[end + 1..]))
 }
 
+/// Whether a file of the state directory is that of a zone file.
+pub(super) fn is_of_zone(path: &Path) -> bool {
+    path.to_string_lossy().ends_with(ZONE)
+}
+
 /// The hashes of all packed zones that the files in a folder have; `None` where one cannot be read.
-pub(super) fn packed_zones(folder: &Path) -> io::Result<Option<BTreeSet<String>>> {
+pub(super) fn packed_zones(folder: &Path) -> Option<BTreeSet<String>> {
     let mut found = BTreeSet::new();
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if !path.to_string_lossy().ends_with(ZONE) {
+    for path in sealed::files_in(folder) {
+        if !is_of_zone(&path) {
             continue;
         }
-        let Ok(Some(bytes)) = sealed::read(&path) else { return Ok(None) };
-        let Some((head, _)) = head(&bytes) else { return Ok(None) };
+        let bytes = sealed::read(&path).ok()??;
+        let (head, _) = head(&bytes)?;
         found.extend(head.zone.map(|zone| zone.packed));
     }
-    Ok(Some(found))
+    Some(found)
 }
 
 #[cfg(test)]
@@ -194,7 +201,7 @@ pub(super) mod tests {
         let manifests = SavedContent::Manifests { text: "a: 1\n---\nb: 2\n".into(), last_valid };
         let includes = vec![("more.inc".to_owned(), "cd".to_owned())];
         let notes = vec![FileNote { path: "a.zone".into(), line: 3, column: 1, message: "left out".into() }];
-        let texts = ZoneTexts { reader: "1".into(), text: "ab".into(), includes };
+        let texts = ZoneTexts { reader: "1".into(), text: "ab".into(), whole: Some(7), includes };
         for content in [manifests, SavedContent::Zone(SavedZoneFile { zone: zone(1), texts, notes })] {
             let saved = SavedFile { key: key("a.yaml"), content };
             let bytes = saved.to_bytes(|_| Ok("hash".into())).unwrap();

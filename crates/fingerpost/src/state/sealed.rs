@@ -1,17 +1,22 @@
-//! One file of the state directory: versioned, checksummed, replaced in one step.
+//! One file of the state directory: versioned, checksummed, replaced in one step, and there twice.
 //!
 //! ```text
-//! "fingerpost state 1\n" │ SHA-256 of the rest, 32 octets │ content
+//! NAME        "fingerpost state 1\n" │ SHA-256 of the rest, 32 octets │ content
+//! NAME.copy   the same
 //! ```
 //!
-//! A reader sees the old content or the new one, never a mixture: the new one is written aside,
-//! synced and renamed. What does not check out is an error here, and set aside by the caller.
+//! A reader gets the old content or the new one, never a mixture: the new one is written to a file aside,
+//! synced and renamed, first as `NAME` and then as `NAME.copy`. So one damaged file loses nothing. What fails
+//! its checksum is an error here; the caller sets it aside.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use ring::digest::{Context, SHA256};
+
+use super::private;
 
 const HEADER: &[u8] = b"fingerpost state 1\n";
 const CHECKSUM: usize = 32;
@@ -20,6 +25,8 @@ const CHECKSUM: usize = 32;
 pub(super) type Checksum = [u8; CHECKSUM];
 /// The ending of a file that is not finished.
 pub(super) const ASIDE: &str = "new";
+/// The ending of the second copy of a file.
+pub(super) const COPY: &str = "copy";
 
 /// Why a file of the state is not what was written.
 #[derive(Debug, thiserror::Error)]
@@ -66,13 +73,13 @@ fn read_all(file: &mut impl Read, out: &mut [u8]) -> Result<(), SealError> {
     })
 }
 
-/// Reads and checks a file; `None` when there is none.
-pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, SealError> {
-    Ok(read_with_checksum(path)?.map(|(_, content)| content))
+/// The second copy of a file.
+pub(super) fn copy_of(path: &Path) -> PathBuf {
+    path.with_extension(COPY)
 }
 
-/// As [`read`], and gives the checksum too.
-pub(super) fn read_with_checksum(path: &Path) -> Result<Option<(Checksum, Vec<u8>)>, SealError> {
+/// Reads and checks one of the two copies; `None` when it is missing.
+pub(super) fn read_one(path: &Path) -> Result<Option<(Checksum, Vec<u8>)>, SealError> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -82,26 +89,96 @@ pub(super) fn read_with_checksum(path: &Path) -> Result<Option<(Checksum, Vec<u8
     unseal(file, size).map(Some)
 }
 
-/// Replaces a file in one step; the directory still has to be synced. Writes nothing when the
-/// file holds this content already, and says whether it wrote.
+/// The first copy that checks out; `None` when there is none, an error when both are damaged.
+pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, SealError> {
+    match read_one(path) {
+        Ok(Some((_, content))) => Ok(Some(content)),
+        first => match (first, read_one(&copy_of(path))) {
+            (_, Ok(Some((_, content)))) => Ok(Some(content)),
+            (Err(error), _) | (_, Err(error)) => Err(error),
+            _ => Ok(None),
+        },
+    }
+}
+
+/// Replaces both copies; the directory still has to be synced. Writes nothing when both hold this content
+/// already, and reports whether it wrote.
 pub(super) fn write(path: &Path, content: &[u8]) -> io::Result<bool> {
-    let standing = read(path);
-    if standing.is_ok_and(|standing| standing.is_some_and(|standing| standing == content)) {
+    let holds = |path: &Path| {
+        read_one(path).is_ok_and(|found| found.is_some_and(|(_, standing)| standing == content))
+    };
+    if holds(path) && holds(&copy_of(path)) {
         return Ok(false);
     }
     replace(path, &checksum(&[content]), &[content])?;
     Ok(true)
 }
 
-/// Replaces a file in one step by a content that comes in parts and has this checksum; the directory
-/// still has to be synced.
+/// Whether both copies of a file are there, whatever they hold.
+pub(super) fn exists(path: &Path) -> bool {
+    path.exists() && copy_of(path).exists()
+}
+
+/// Replaces both copies, each in one step, by a content that comes in parts and has this checksum; the
+/// directory still has to be synced.
 pub(super) fn replace(path: &Path, checksum: &Checksum, parts: &[&[u8]]) -> io::Result<()> {
+    let seal = [HEADER, checksum].concat();
+    let parts: Vec<&[u8]> = std::iter::once(&seal[..]).chain(parts.iter().copied()).collect();
+    replace_one(path, &parts)?;
+    replace_one(&copy_of(path), &parts)
+}
+
+/// Replaces one file in one step. On a full disk the unfinished file is removed.
+pub(super) fn replace_one(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
     let aside = path.with_extension(ASIDE);
-    let mut file = File::create(&aside)?;
-    file.write_all(&[HEADER, checksum].concat())?;
+    let written = write_synced(&aside, parts).and_then(|()| fs::rename(&aside, path));
+    if written.is_err() {
+        // It may never have been there.
+        let _ = fs::remove_file(&aside);
+    }
+    written
+}
+
+fn write_synced(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
+    let mut file = private::create(path)?;
     parts.iter().try_for_each(|part| file.write_all(part))?;
-    file.sync_all()?;
-    fs::rename(&aside, path)
+    file.sync_all()
+}
+
+/// Removes both copies.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    [copy_of(path), path.to_owned()].iter().try_for_each(|path| match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    })
+}
+
+/// Replaces the copy that is damaged, missing or older by the other one. A damaged file is set aside first, and
+/// given back. Where neither copy checks out nothing is done.
+pub(super) fn repair(path: &Path) -> io::Result<Option<PathBuf>> {
+    let copy = copy_of(path);
+    let (first, second) = (read_one(path), read_one(&copy));
+    let (good, other, content, found) = match (first, second) {
+        (Ok(Some((_, first))), Ok(Some((_, second)))) if first == second => return Ok(None),
+        (Ok(Some((checksum, content))), other) => (checksum, copy, content, other),
+        (other, Ok(Some((checksum, content)))) => (checksum, path.to_owned(), content, other),
+        _ => return Ok(None),
+    };
+    let damaged = match found {
+        Err(SealError::Io(error)) => return Err(error),
+        Err(_) => Some(set_aside(&other)?),
+        Ok(_) => None,
+    };
+    replace_one(&other, &[HEADER, &good, &content])?;
+    Ok(damaged)
+}
+
+/// The files in a folder, each by its first copy, whichever of the two copies is there.
+pub(super) fn files_in(folder: &Path) -> BTreeSet<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    // Another ending marks a file that is unfinished or set aside.
+    let is_copy = |path: &PathBuf| path.extension().is_none_or(|ending| ending == COPY);
+    entries.filter(is_copy).map(|path| path.with_extension("")).filter(|path| !path.is_dir()).collect()
 }
 
 /// Moves an unreadable file out of the way, under a name that is free, so that a person can look.
@@ -165,5 +242,66 @@ mod tests {
         assert!(!write(&path, b"one").unwrap());
         assert!(write(&path, b"two").unwrap());
         assert_eq!(read(&path).unwrap().unwrap(), b"two");
+    }
+
+    #[test]
+    fn one_damaged_octet_in_either_copy_loses_nothing_and_is_repaired() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("serials");
+        write(&path, b"some content").unwrap();
+        let whole = fs::read(&path).unwrap();
+        for damaged in [path.clone(), copy_of(&path)] {
+            for at in 0..whole.len() {
+                let mut changed = whole.clone();
+                changed[at] ^= 1 << (at % 8);
+                fs::write(&damaged, &changed).unwrap();
+                assert_eq!(read(&path).unwrap().unwrap(), b"some content", "octet {at}");
+                let aside = repair(&path).unwrap().unwrap();
+                assert_eq!(fs::read(&aside).unwrap(), changed);
+                fs::remove_file(aside).unwrap();
+                assert_eq!(fs::read(&damaged).unwrap(), whole);
+            }
+            fs::remove_file(&damaged).unwrap();
+            assert_eq!(read(&path).unwrap().unwrap(), b"some content");
+            assert_eq!(repair(&path).unwrap(), None, "a file that is missing is not set aside");
+            assert_eq!(fs::read(&damaged).unwrap(), whole);
+        }
+    }
+
+    #[test]
+    fn two_damaged_copies_are_an_error_and_stay_for_people() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("serials");
+        write(&path, b"some content").unwrap();
+        for damaged in [path.clone(), copy_of(&path)] {
+            fs::write(&damaged, "torn").unwrap();
+        }
+        assert!(read(&path).is_err());
+        assert_eq!(repair(&path).unwrap(), None);
+        assert!(exists(&path));
+    }
+
+    #[test]
+    fn a_crash_between_the_two_copies_leaves_the_newer_content() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("serials");
+        write(&path, b"one").unwrap();
+        let old = fs::read(copy_of(&path)).unwrap();
+        write(&path, b"two").unwrap();
+        fs::write(copy_of(&path), old).unwrap();
+        assert_eq!(read(&path).unwrap().unwrap(), b"two");
+        assert_eq!(repair(&path).unwrap(), None);
+        assert_eq!(fs::read(copy_of(&path)).unwrap(), fs::read(&path).unwrap());
+    }
+
+    #[test]
+    fn files_are_for_their_owner_alone() {
+        use std::os::unix::fs::MetadataExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("serials");
+        write(&path, b"one").unwrap();
+        for path in [path.clone(), copy_of(&path)] {
+            assert_eq!(fs::metadata(path).unwrap().mode() & 0o777, 0o600);
+        }
     }
 }

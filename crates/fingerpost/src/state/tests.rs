@@ -15,6 +15,12 @@ fn saved_zone(serial: u32) -> SavedZone {
     SavedZone { own: zone(serial), base: None, names: Value::Null }
 }
 
+fn damage(path: &Path, octets: &[u8]) {
+    for path in [path.to_owned(), sealed::copy_of(path)] {
+        fs::write(path, octets).unwrap();
+    }
+}
+
 /// A zone that is a change over a zone file.
 fn over_a_file(serial: u32) -> SavedZone {
     SavedZone { base: Some(zone(serial)), names: serde_json::json!([1]), ..saved_zone(serial + 1) }
@@ -93,7 +99,7 @@ fn an_empty_directory_has_nothing_and_no_problem() {
 }
 
 #[test]
-fn a_file_torn_at_every_byte_is_set_aside_and_reported() {
+fn a_file_torn_at_every_octet_is_replaced_by_its_copy_and_set_aside_where_both_are_torn() {
     let folder = tempfile::tempdir().unwrap();
     let state = StateDir::open(folder.path()).unwrap();
     state.save_file(manifests("a.yaml", "a: 1"));
@@ -102,9 +108,18 @@ fn a_file_torn_at_every_byte_is_set_aside_and_reported() {
     let whole = fs::read(&path).unwrap();
     for length in 0..whole.len() {
         fs::write(&path, &whole[..length]).unwrap();
+        assert_eq!(state.load_file(&key("a.yaml")), Some(manifests("a.yaml", "a: 1")));
+        let problems = state.take_problems();
+        assert!(problems.len() == 1 && problems[0].contains("its copy is used"), "{problems:?}");
+        state.flush();
+        assert_eq!(fs::read(&path).unwrap(), whole);
+        assert_eq!(fs::read(path.with_extension(format!("bad-{}", length + 1))).unwrap(), whole[..length]);
+    }
+    for length in 0..whole.len() {
+        damage(&path, &whole[..length]);
         assert_eq!(state.load_file(&key("a.yaml")), None, "torn after {length} octets");
         let problems = state.take_problems();
-        assert!(problems.len() == 1 && problems[0].contains(&format!(".bad-{}", length + 1)), "{problems:?}");
+        assert!(problems.len() == 2 && problems[0].contains("set aside"), "{problems:?}");
         assert!(!path.exists());
     }
     fs::write(&path, &whole).unwrap();
@@ -119,7 +134,7 @@ fn a_whole_file_with_senseless_content_is_set_aside_too() {
     sealed::write(&folder.path().join(zones::INDEX), b"{}").unwrap();
     assert!(state.load_serials().is_empty());
     assert!(state.load_zones().is_empty());
-    assert_eq!(state.take_problems().len(), 2);
+    assert_eq!(state.take_problems().len(), 4, "both copies of both files");
     assert!(folder.path().join("serials.bad-1").exists());
 }
 
@@ -132,10 +147,10 @@ fn one_torn_zone_leaves_the_others() {
     drop(state);
     let index =
         zones::parse_index(&sealed::read(&folder.path().join(zones::INDEX)).unwrap().unwrap()).unwrap();
-    fs::write(folder.path().join(zones::BLOBS).join(&index[0].1[0].own), "torn").unwrap();
+    damage(&folder.path().join(zones::BLOBS).join(&index[0].1[0].own), b"torn");
     let state = StateDir::open(folder.path()).unwrap();
     assert_eq!(state.load_zones(), vec![("weu".into(), vec![saved_zone(2)])]);
-    assert_eq!(state.take_problems().len(), 1);
+    assert_eq!(state.take_problems().len(), 2);
 }
 
 #[test]
@@ -148,8 +163,8 @@ fn a_changed_zone_writes_that_zone_and_removes_the_old_one() {
     state.save_zones(vec![("weu".into(), vec![saved_zone(1), saved_zone(3)])]);
     state.flush();
     let after = files_in(&folder.path().join(zones::BLOBS));
-    assert_eq!(after.len(), 2);
-    assert_eq!(after.iter().filter(|name| before.contains(name)).count(), 1);
+    assert_eq!(after.len(), 4, "two zones in two copies");
+    assert_eq!(after.iter().filter(|name| before.contains(name)).count(), 2);
     assert_eq!(state.load_zones(), vec![("weu".into(), vec![saved_zone(1), saved_zone(3)])]);
 }
 
@@ -160,7 +175,7 @@ fn a_zone_file_and_the_views_that_serve_it_have_one_packed_zone_on_disk_and_in_m
     state.save_file(zone_file("example.org.zone", 5));
     state.save_zones(vec![("weu".into(), vec![over_a_file(5)]), ("neu".into(), vec![over_a_file(5)])]);
     drop(state);
-    assert_eq!(files_in(&folder.path().join(zones::BLOBS)).len(), 2, "what is over the file, and the file");
+    assert_eq!(files_in(&folder.path().join(zones::BLOBS)).len(), 4, "what is over the file, and the file");
     let state = StateDir::open(folder.path()).unwrap();
     let zones = state.load_zones();
     let bases: Vec<_> = zones.iter().map(|(_, zones)| zones[0].base.clone().unwrap()).collect();
@@ -178,11 +193,11 @@ fn a_zone_files_packed_zone_stays_while_only_the_file_has_it() {
     state.save_zones(vec![("weu".into(), vec![saved_zone(1)])]);
     state.flush();
     assert!(state.load_file(&key("example.org.zone")).is_some());
-    assert_eq!(files_in(&folder.path().join(zones::BLOBS)).len(), 2);
+    assert_eq!(files_in(&folder.path().join(zones::BLOBS)).len(), 4);
     state.forget_file(&key("example.org.zone"));
     state.save_zones(vec![("weu".into(), vec![saved_zone(1)])]);
     state.flush();
-    assert_eq!(files_in(&folder.path().join(zones::BLOBS)).len(), 1, "and goes with it");
+    assert_eq!(files_in(&folder.path().join(zones::BLOBS)).len(), 2, "and goes with it");
 }
 
 #[test]
@@ -201,12 +216,21 @@ fn a_packed_zone_with_any_octet_changed_is_set_aside_and_reported() {
         changed[at] ^= 1 << (at % 8);
         for damaged in [&changed[..], &whole[..at]] {
             fs::write(&path, damaged).unwrap();
+            assert_eq!(state.load_zones(), zones(1), "octet {at}: its copy is used");
+            assert_eq!(state.take_problems().len(), 1);
+            state.flush();
+            assert_eq!(fs::read(&path).unwrap(), whole);
+            fs::remove_file(path.with_extension("bad-1")).unwrap();
+            damage(&path, damaged);
             assert_eq!(state.load_zones(), [("weu".to_owned(), vec![])], "octet {at}");
             assert!(state.take_problems()[0].contains("set aside"), "octet {at}");
             assert!(!path.exists());
+            for ending in ["bad-1", "copy.bad-1"] {
+                fs::remove_file(path.with_extension(ending)).unwrap();
+            }
+            damage(&path, &whole);
         }
     }
-    fs::write(&path, &whole).unwrap();
     assert_eq!(state.load_zones(), zones(1));
 }
 
@@ -217,13 +241,13 @@ fn a_packed_zone_under_the_name_of_another_is_not_taken_for_it() {
     state.save_zones(vec![("weu".into(), vec![saved_zone(1), saved_zone(2)])]);
     state.flush();
     let blobs = folder.path().join(zones::BLOBS);
-    let names = files_in(&blobs);
-    fs::copy(blobs.join(&names[0]), blobs.join(&names[1])).unwrap();
+    let names: Vec<String> = files_in(&blobs).into_iter().filter(|name| !name.contains('.')).collect();
+    damage(&blobs.join(&names[1]), &fs::read(blobs.join(&names[0])).unwrap());
     // Who wrote them may still have them in memory, where they are what they were.
     drop(state);
     let state = StateDir::open(folder.path()).unwrap();
     assert_eq!(state.load_zones()[0].1.len(), 1);
-    assert_eq!(state.take_problems().len(), 1);
+    assert_eq!(state.take_problems().len(), 2);
 }
 
 #[test]
@@ -240,7 +264,7 @@ fn what_a_write_that_was_interrupted_left_is_not_read_and_goes_with_the_next() {
     assert_eq!(state.load_zones(), zones(1));
     state.save_zones(zones(2));
     state.flush();
-    assert_eq!(files_in(&blobs).len(), 1);
+    assert_eq!(files_in(&blobs).len(), 2);
     assert_eq!(state.load_zones(), zones(2));
     assert_eq!(state.take_problems(), Vec::<String>::new());
 }
@@ -304,7 +328,46 @@ fn a_disk_that_refuses_is_reported_once_and_is_not_fatal() {
     state.flush();
     let problems = state.take_problems();
     assert_eq!(problems.len(), 1, "{problems:?}");
-    assert!(problems[0].contains("cannot be kept"), "{problems:?}");
+    assert!(problems[0].contains("cannot be saved"), "{problems:?}");
+    assert!(state.is_refused());
+    fs::remove_dir(folder.path().join("serials.new")).unwrap();
+    state.save_directions(&[]);
+    state.flush();
+    assert_eq!(state.load_serials(), serials(2), "what was refused is saved too");
+    assert!(state.take_problems()[0].contains("is saved again"));
+    assert!(!state.is_refused());
+}
+
+#[test]
+fn nothing_but_its_owner_reads_the_state() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("state");
+    // As an earlier version left it.
+    fs::create_dir_all(root.join(FILES)).unwrap();
+    fs::write(root.join(FILES).join("0123"), "a Secret").unwrap();
+    for path in [root.clone(), root.join(FILES), root.join(FILES).join("0123")] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let state = StateDir::open(&root).unwrap();
+    state.save_file(manifests("secret.yaml", "kind: Secret"));
+    state.save_serials(&serials(1));
+    state.save_zones(zones(1));
+    state.save_change("one".into());
+    state.flush();
+    let mut paths = vec![root];
+    let mut files = 0;
+    while let Some(path) = paths.pop() {
+        let metadata = fs::metadata(&path).unwrap();
+        let is_directory = metadata.is_dir();
+        let expected = if is_directory { 0o700 } else { 0o600 };
+        assert_eq!(metadata.mode() & 0o777, expected, "{}", path.display());
+        files += usize::from(!is_directory);
+        if is_directory {
+            paths.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+    }
+    assert_eq!(files, 12, "the lock, an old file, and five files in two copies");
 }
 
 fn text(octets: &[u8]) -> Option<String> {
@@ -362,14 +425,14 @@ fn a_crash_between_the_zones_and_their_journal_replays_nothing_over_them() {
     let first = sealed::read(&folder.path().join(zones::INDEX)).unwrap().unwrap();
     state.save_zones(zones(2));
     state.flush();
-    fs::write(&journal, &old).unwrap();
+    damage(&journal, &old);
     assert_eq!(state.load_changes(text), Vec::<String>::new());
     assert_eq!(state.take_problems(), Vec::<String>::new(), "it is no damage");
 
     // The zones become what they were, and again there is a crash before the journal begins anew.
     zones::write_index(folder.path(), &first).unwrap();
     assert_eq!(state.load_changes(text), Vec::<String>::new());
-    fs::write(&journal, &old).unwrap();
+    damage(&journal, &old);
     assert_eq!(state.load_changes(text), ["old"], "which it would have replayed");
 }
 
@@ -408,5 +471,26 @@ fn other_files_do_not_end_the_journal() {
         state.save_serials(&serials(2));
         state.flush();
         assert!(!state.wants_zones());
+    }
+}
+
+#[test]
+fn a_journal_with_a_changed_bit_anywhere_is_read_from_its_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = StateDir::open(folder.path()).unwrap();
+    state.save_zones(zones(1));
+    for change in ["one", "two"] {
+        state.save_change(change.into());
+    }
+    state.flush();
+    for path in journal::paths(folder.path()) {
+        let whole = fs::read(&path).unwrap();
+        for at in 0..whole.len() {
+            let mut changed = whole.clone();
+            changed[at] ^= 1 << (at % 8);
+            fs::write(&path, &changed).unwrap();
+            assert_eq!(state.load_changes(text), ["one", "two"], "octet {at}");
+        }
+        fs::write(&path, &whole).unwrap();
     }
 }

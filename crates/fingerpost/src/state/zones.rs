@@ -20,6 +20,7 @@ use super::{FILES, SavedZone, SavedZones, saved_file, sealed};
 
 pub(super) const INDEX: &str = "zones";
 pub(super) const BLOBS: &str = "zone";
+const COPY_ENDING: &str = ".copy";
 
 /// For each view its zones.
 pub(super) type Index = Vec<(String, Vec<Kept>)>;
@@ -81,7 +82,7 @@ pub(super) fn standing(root: &Path) -> Option<Checksum> {
 /// Removes the packed zones that neither the index nor a source file has.
 fn remove_others(root: &Path, index: &Index) -> io::Result<()> {
     // Where a source file's state cannot be read, it cannot be said what it has.
-    let Some(mut kept) = saved_file::packed_zones(&root.join(FILES))? else { return Ok(()) };
+    let Some(mut kept) = saved_file::packed_zones(&root.join(FILES)) else { return Ok(()) };
     let zones = index.iter().flat_map(|(_, zones)| zones);
     kept.extend(zones.flat_map(|zone| zone.base.iter().chain([&zone.own])).cloned());
     remove_unnamed(&root.join(BLOBS), &kept)
@@ -90,9 +91,9 @@ fn remove_others(root: &Path, index: &Index) -> io::Result<()> {
 fn remove_unnamed(folder: &Path, kept: &BTreeSet<String>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        let name = entry.file_name();
-        let set_aside = name.to_string_lossy().contains(".bad-");
-        if !set_aside && !name.to_str().is_some_and(|name| kept.contains(name)) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_kept = kept.contains(name.strip_suffix(COPY_ENDING).unwrap_or(&name));
+        if !is_kept && !name.contains(".bad-") {
             fs::remove_file(entry.path())?;
         }
     }

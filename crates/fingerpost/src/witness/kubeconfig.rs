@@ -52,10 +52,18 @@ struct Named {
 const CLUSTER: [&str; 2] = ["server", "certificate-authority-data"];
 const USER: [&str; 3] = ["token", "client-certificate-data", "client-key-data"];
 
+/// Aliases may not make the file larger than it is.
+fn options(text: &str) -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: text.len() },
+    }
+}
+
 impl Kubeconfig {
     pub(super) fn parse(text: &[u8]) -> Result<Kubeconfig, KubeconfigError> {
         let text = std::str::from_utf8(text).map_err(|_| KubeconfigError::Unreadable)?;
-        let file: File = serde_saphyr::from_str(text).map_err(|_| KubeconfigError::Unreadable)?;
+        let file: File = serde_saphyr::from_str_with_options(text, options(text))
+            .map_err(|_| KubeconfigError::Unreadable)?;
         let context = part(&file.contexts, &file.current_context, "context")?;
         let cluster = part(&file.clusters, &word(context, "cluster"), "cluster")?;
         let user = part(&file.users, &word(context, "user"), "user")?;

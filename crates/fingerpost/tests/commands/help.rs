@@ -14,6 +14,9 @@ use crate::golden::matches;
 #[case("crds", &["crds", "--help"])]
 #[case("import", &["import", "--help"])]
 #[case("provider", &["provider", "--help"])]
+#[case("completions", &["completions", "--help"])]
+#[case("man", &["man", "--help"])]
+#[case("version", &["version", "--help"])]
 fn help_is_as_recorded(#[case] name: &str, #[case] arguments: &[&str]) {
     let run = fingerpost(arguments);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
@@ -39,4 +42,45 @@ fn crds_are_printed_for_every_kind() {
     assert_eq!(run.code, 0);
     let count = run.stdout.matches("kind: CustomResourceDefinition").count();
     assert_eq!(count, api::Kind::ALL.iter().filter(|kind| kind.is_ours()).count());
+}
+
+#[rstest]
+#[case("bash", "complete -F _fingerpost")]
+#[case("zsh", "#compdef fingerpost")]
+#[case("fish", "complete -c fingerpost")]
+#[case("powershell", "Register-ArgumentCompleter")]
+fn shells_complete_every_command(#[case] shell: &str, #[case] line: &str) {
+    let run = fingerpost(&["completions", shell]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    assert!(run.stdout.contains(line), "{}", run.stdout);
+    for command in ["up", "plan", "explain", "check", "switchover", "provider"] {
+        assert!(run.stdout.contains(command), "{command}");
+    }
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("man1");
+    let run = fingerpost(&["man", directory.to_str().unwrap()]);
+    assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (0, "", ""));
+    let help = fingerpost(&["--help"]).stdout;
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands =
+        commands.take_while(|line| line.starts_with("  ")).filter_map(|line| line.split_whitespace().next());
+    let commands: Vec<&str> = commands.filter(|command| *command != "help").collect();
+    assert!(commands.len() > 10, "{help}");
+    for command in commands {
+        let page = std::fs::read_to_string(directory.join(format!("fingerpost-{command}.1"))).unwrap();
+        assert!(page.contains(".SH NAME") && page.contains(command), "{page}");
+    }
+}
+
+#[test]
+fn the_version_is_for_people_and_for_programs() {
+    let text = fingerpost(&["version"]);
+    assert!(text.code == 0 && text.stdout.starts_with("fingerpost 0."), "{}", text.stdout);
+    let data: serde_json::Value =
+        serde_json::from_str(&fingerpost(&["version", "-o", "json"]).stdout).unwrap();
+    assert!(data["version"].is_string() && data.get("commit").is_some(), "{data}");
 }

@@ -64,6 +64,32 @@ fn several_clusters_are_compared_by_name() {
     assert_eq!((run.code, run.stdout.as_str()), (0, "No changes.\n"));
 }
 
+/// `kubectl apply` creates the objects of a folder in the order of its files, and one second later is younger.
+#[rstest]
+#[case("quickstart")]
+#[case("kuadrant")]
+#[case("zones")]
+#[case("records")]
+#[case("placement")]
+fn an_example_whose_files_are_applied_one_after_the_other_has_no_conflict(#[case] example: &str) {
+    let folder = Folder::with(&[]);
+    let mut paths: Vec<_> = std::fs::read_dir(root().join("examples").join(example))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    paths.sort();
+    for (second, path) in paths.iter().enumerate() {
+        let text = std::fs::read_to_string(path).unwrap();
+        let created = format!("\nmetadata:\n  creationTimestamp: 2026-01-01T00:00:{second:02}Z\n");
+        folder.write(path.file_name().unwrap().to_str().unwrap(), &text.replace("\nmetadata:\n", &created));
+    }
+    let run = fingerpost(&[&["plan", folder.argument()], DATE].concat());
+    assert!(!run.stdout.contains("NameConflict") && !run.stdout.contains("ZoneNotFound"), "{}", run.stdout);
+    let reference = fingerpost(&[&["plan", &format!("examples/{example}")], DATE].concat());
+    let ready = |text: &str| text.matches(" Ready").count() + text.matches(" Active").count();
+    assert_eq!(ready(&run.stdout), ready(&reference.stdout), "{}", run.stdout);
+}
+
 #[test]
 fn equal_folders_give_equal_bytes_in_every_form() {
     for form in ["text", "json", "yaml", "zone"] {
@@ -106,4 +132,36 @@ fn a_reader_that_has_seen_enough_is_no_error() {
         format!("{} plan examples/zones | head -n 1", assert_cmd::cargo::cargo_bin!("fingerpost").display());
     let output = std::process::Command::new("sh").args(["-c", &script]).current_dir(root()).output().unwrap();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
+#[test]
+fn a_file_that_became_empty_keeps_its_records_in_a_comparison() {
+    let zone_file = "@ 60 IN SOA ns host 1 2 3 4 5\n@ 60 IN NS ns.example.net.\n";
+    let records = record("a", "192.0.2.1") + &record("b", "192.0.2.2");
+    let before = Folder::with(&[("zone.yaml", ZONE), ("r.yaml", &records), ("example.net.zone", zone_file)]);
+    let after = Folder::with(&[("zone.yaml", ZONE), ("r.yaml", ""), ("example.net.zone", "")]);
+    let run = fingerpost(&["plan", after.argument(), "--against", before.argument()]);
+    assert_eq!(run.stdout, "No changes.\n", "{}", run.stderr);
+    assert!(run.stderr.contains("r.yaml: empty; delete the file to remove its 2 objects"), "{}", run.stderr);
+    assert!(run.stderr.contains("empty; delete the file to remove its 2 records"), "{}", run.stderr);
+    std::fs::remove_file(after.path().join("r.yaml")).unwrap();
+    let run = fingerpost(&["plan", after.argument(), "--against", before.argument()]);
+    assert!(run.stdout.contains("a.example.org."), "{}{}", run.stdout, run.stderr);
+}
+
+#[rstest]
+#[case::invalid("192.0.2.1", "not-an-address", "ValidationFailed")]
+#[case::broken("rdata: 192.0.2.1", "rdtaa: 192.0.2.1", "ValidationFailed")]
+#[case::points_nowhere("name: example-org}, type", "name: exmaple-org}, type", "ZoneNotFound")]
+fn an_edit_that_is_not_in_force_changes_no_record_set(
+    #[case] from: &str,
+    #[case] to: &str,
+    #[case] reason: &str,
+) {
+    let before = world("192.0.2.1");
+    let after =
+        Folder::with(&[("zone.yaml", ZONE), ("www.yaml", &record("www", "192.0.2.1").replace(from, to))]);
+    let run = fingerpost(&[&["plan", after.argument(), "--against", before.argument()], DATE].concat());
+    assert!(!run.stdout.contains("Record sets:") && !run.stdout.contains("192.0.2.1\n"), "{}", run.stdout);
+    assert!(run.stdout.contains("Record dns/www") && run.stdout.contains(reason), "{}", run.stdout);
 }

@@ -236,3 +236,180 @@ fn plan_and_explain_ask_a_running_instance() {
     let error = fingerpost(&["explain", "www.example.org", "--url", &url, "--view", "mars"]);
     assert!(error.code == 1 && error.stderr.contains("there is no view `mars`"), "{}", error.stderr);
 }
+
+#[test]
+fn an_empty_file_is_served_as_it_was_and_reported_over_a_restart() {
+    let (folder, state) = (world(), Folder::with(&[]));
+    let arguments = [folder.argument(), "--state", state.argument()];
+    let report = "www.yaml: empty; delete the file to remove its 1 object";
+    let up = Running::spawn(&arguments);
+    up.wait_for("ready: every change");
+    std::fs::write(folder.path().join("www.yaml"), "").unwrap();
+    up.wait_for(report);
+    assert_eq!(ask(up.dns("default"), "www.example.org")[1], "192.0.2.1");
+    up.terminate();
+    let up = Running::spawn(&arguments);
+    up.wait_for("ready: every change");
+    up.wait_for(report);
+    assert_eq!(ask(up.dns("default"), "www.example.org")[1], "192.0.2.1");
+    std::fs::remove_file(folder.path().join("www.yaml")).unwrap();
+    up.wait_for("- www.example.org. 360 A 192.0.2.1");
+}
+
+#[test]
+fn a_hostile_file_does_not_delay_another() {
+    let bomb: String = (1..9)
+        .map(|level| format!("a{level}: &a{level} [{}]\n", vec![format!("*a{}", level - 1); 10].join(", ")))
+        .collect();
+    let folder = world();
+    let up = Running::start(&[folder.argument()]);
+    folder.write("a.yaml", &format!("---\na0: &a0 [x, x, x, x]\n{bomb}").repeat(20));
+    std::os::unix::fs::symlink("/", folder.path().join("root")).unwrap();
+    folder.write("www.yaml", &record("www", "192.0.2.2"));
+    up.wait_for("~ www.example.org. 360 A 192.0.2.1 → 192.0.2.2");
+    up.wait_for("its aliases expand to too much");
+}
+
+/// A DNSRecord of a class, which our own server answers.
+pub(crate) fn dns_record(class: &str, address: &str) -> String {
+    format!(
+        "apiVersion: dns.homelab.mortenolsen.pro/v1alpha1\nkind: DNSRecord\nmetadata: {{name: shop, namespace: dns}}\n\
+         spec: {{type: A, domain: example.net, subdomain: shop, values: [{address}], dnsClassRef: {{name: {class}}}}}\n"
+    )
+}
+
+pub(crate) fn class(name: &str) -> String {
+    format!(
+        "apiVersion: dns.homelab.mortenolsen.pro/v1alpha1\nkind: DNSClass\nmetadata: {{name: {name}}}\n\
+         spec: {{embedded: {{}}}}\n"
+    )
+}
+
+const STILL_SERVED: &str = "there is no DNSClass egde; until it is created or the reference is corrected, this version \
+    has no effect and the previous version is still served";
+
+#[test]
+fn an_edit_that_points_nowhere_waits_also_after_a_restart() {
+    let record = dns_record("edge", "192.0.2.1");
+    let (folder, state) =
+        (Folder::with(&[("class.yaml", &class("edge")), ("shop.yaml", &record)]), Folder::with(&[]));
+    let arguments = [folder.argument(), "--state", state.argument()];
+    let up = Running::spawn(&arguments);
+    up.wait_for("ready: every change");
+    folder.write("shop.yaml", &dns_record("egde", "192.0.2.2"));
+    up.wait_for("! DNSRecord dns/shop: DNSClassNotFound: spec.dnsClassRef: ");
+    assert!(up.output().contains(STILL_SERVED), "{}", up.output());
+    assert_eq!(ask(up.dns("edge"), "shop.example.net"), ["NoError", "192.0.2.1"]);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    // It is killed, not asked to end.
+    drop(up);
+    let again = Running::spawn(&arguments);
+    again.wait_for("ready: every change");
+    assert!(again.output().contains(STILL_SERVED), "{}", again.output());
+    assert_eq!(ask(again.dns("edge"), "shop.example.net"), ["NoError", "192.0.2.1"]);
+    folder.write("egde.yaml", &class("egde"));
+    again.wait_for("✓ DNSRecord dns/shop is well again");
+    let output = again.output();
+    let address =
+        output.split("+ view egde is answered on ").nth(1).and_then(|rest| rest.split_whitespace().next());
+    assert_eq!(ask(address.unwrap().parse().unwrap(), "shop.example.net"), ["NoError", "192.0.2.2"]);
+}
+
+#[test]
+fn an_edit_that_points_nowhere_while_nobody_watches_waits_too() {
+    let record = dns_record("edge", "192.0.2.1");
+    let (folder, state) =
+        (Folder::with(&[("class.yaml", &class("edge")), ("shop.yaml", &record)]), Folder::with(&[]));
+    let arguments = [folder.argument(), "--state", state.argument()];
+    let up = Running::spawn(&arguments);
+    up.wait_for("ready: every change");
+    assert_eq!(up.terminate(), Some(0));
+    folder.write("shop.yaml", &dns_record("egde", "192.0.2.2"));
+    for _ in 0..2 {
+        let again = Running::spawn(&arguments);
+        again.wait_for("ready: every change");
+        assert!(again.output().contains(STILL_SERVED), "{}", again.output());
+        assert_eq!(ask(again.dns("edge"), "shop.example.net"), ["NoError", "192.0.2.1"]);
+        assert_eq!(again.terminate(), Some(0));
+    }
+}
+
+const BROKEN_ZONE: &str = "\
+apiVersion: kubi.zone/v1alpha1
+kind: Zone
+metadata: {name: example-net, namespace: dns}
+spec: {domainName: example.net, tll: 60}
+";
+
+#[test]
+fn a_broken_zone_at_a_cold_start_is_servfail_and_denies_nothing() {
+    let record = dns_record("edge", "192.0.2.1");
+    let files = [("class.yaml", &*class("edge")), ("shop.yaml", &record), ("zone.yaml", BROKEN_ZONE)];
+    let (folder, state) = (Folder::with(&files), Folder::with(&[]));
+    let arguments = [folder.argument(), "--state", state.argument()];
+    for _ in 0..2 {
+        let up = Running::spawn(&arguments);
+        up.wait_for("ready: every change");
+        for name in ["shop.example.net", "example.net", "no-such-name.example.net"] {
+            assert_eq!(ask(up.dns("edge"), name), ["ServFail"], "{name}");
+        }
+        assert_eq!(ask(up.dns("edge"), "example.com"), ["Refused"]);
+        assert_eq!(up.terminate(), Some(0));
+    }
+    let up = Running::spawn(&arguments);
+    up.wait_for("ready: every change");
+    folder.write("zone.yaml", &BROKEN_ZONE.replace("tll", "ttl"));
+    up.wait_for("✓ Zone dns/example-net is well again");
+    assert_eq!(ask(up.dns("edge"), "shop.example.net"), ["NoError", "192.0.2.1"]);
+    assert_eq!(ask(up.dns("edge"), "no-such-name.example.net"), ["NXDomain"]);
+}
+
+#[test]
+fn a_broken_zone_that_comes_later_takes_no_answer_away_also_after_a_restart() {
+    let record = dns_record("edge", "192.0.2.1");
+    let (folder, state) =
+        (Folder::with(&[("class.yaml", &class("edge")), ("shop.yaml", &record)]), Folder::with(&[]));
+    let arguments = [folder.argument(), "--state", state.argument()];
+    let up = Running::spawn(&arguments);
+    up.wait_for("ready: every change");
+    folder.write("zone.yaml", BROKEN_ZONE);
+    up.wait_for("spec.tll");
+    assert_eq!(ask(up.dns("edge"), "shop.example.net"), ["NoError", "192.0.2.1"]);
+    assert_eq!(up.terminate(), Some(0));
+    let again = Running::spawn(&arguments);
+    again.wait_for("ready: every change");
+    assert_eq!(ask(again.dns("edge"), "shop.example.net"), ["NoError", "192.0.2.1"]);
+}
+
+#[rstest]
+#[case::no_address(
+    "ip: 192.0.2.300",
+    "`192.0.2.300` in the status of Service dns/lb is not an address and is ignored"
+)]
+#[case::nothing("ipMode: VIP", "an entry in the status of Service dns/lb has no address and is ignored")]
+fn a_load_balancer_whose_addresses_turn_bad_is_answered_as_before_also_after_a_restart(
+    #[case] entry: &str,
+    #[case] warning: &str,
+) {
+    let service = |entry: &str| {
+        format!(
+            "apiVersion: v1\nkind: Service\nmetadata: {{name: lb, namespace: dns}}\nspec: {{type: LoadBalancer}}\n\
+             status: {{loadBalancer: {{ingress: [{{{entry}}}]}}}}\n"
+        )
+    };
+    let placement = "apiVersion: fingerpost.dev/v1alpha1\nkind: Placement\nmetadata: {name: app, namespace: dns}\n\
+        spec: {hostname: app.example.org, mode: single-region, regions: [{name: weu, ref: {kind: Service, name: lb}}]}\n";
+    let files = [("zone.yaml", ZONE), ("app.yaml", placement), ("lb.yaml", &service("ip: 192.0.2.1"))];
+    let (folder, state) = (Folder::with(&files), Folder::with(&[]));
+    let arguments = [folder.argument(), "--state", state.argument()];
+    let up = Running::spawn(&arguments);
+    up.wait_for("ready: every change");
+    folder.write("lb.yaml", &service(entry));
+    up.wait_for(warning);
+    assert_eq!(ask(up.dns("default"), "app.example.org"), ["NoError", "192.0.2.1"]);
+    assert_eq!(up.terminate(), Some(0));
+    let again = Running::spawn(&arguments);
+    again.wait_for("ready: every change");
+    assert!(again.output().contains("the last valid addresses stay in force"), "{}", again.output());
+    assert_eq!(ask(again.dns("default"), "app.example.org"), ["NoError", "192.0.2.1"]);
+}

@@ -115,3 +115,64 @@ fn a_text_that_is_no_plan_is_refused(#[case] text: &str, #[case] message: &str) 
     let error = Document::parse(text).unwrap_err().to_string();
     assert!(error.contains(message), "{error}");
 }
+
+fn written(planner: &Planner, part: Part, piece: usize) -> String {
+    let (mut writer, mut text) = (DocumentWriter::new(part), Vec::new());
+    loop {
+        let mut next = Vec::new();
+        let more = writer.write(planner, &mut next, piece);
+        text.extend(next);
+        if !more {
+            return String::from_utf8(text).unwrap();
+        }
+    }
+}
+
+/// Whether a text is a document, in whichever order its holders are.
+fn same(text: &str, document: &Document) -> bool {
+    let mut read = Document::parse(text).unwrap();
+    read.holders = Holders::from_saved(&read.holders, &read.clusters).to_saved(&read.clusters);
+    read == *document
+}
+
+#[rstest]
+fn a_plan_written_in_pieces_is_the_whole_document(#[values(1, 4096, usize::MAX)] piece: usize) {
+    let mut planner = Planner::new(vec!["default".to_owned()]);
+    let zone = |name: &str, domain: &str| {
+        object(Kind::Zone, "dns", name, serde_json::json!({ "domainName": domain }))
+    };
+    let file = "$ORIGIN example.net.\n$TTL 60\n@ IN SOA ns hostmaster 1 2 3 4 5\n@ IN NS ns\nns IN A 192.0.2.1\n\
+                ns IN TXT one\na.b IN A 192.0.2.2\n";
+    let read = dns::read_zone("example.net.zone", file, &mut |_, _| Err("no includes".into()));
+    let file = Change::PutFile(CLUSTER, "example.net.zone".into(), Arc::new(read.unwrap().zone), Vec::new());
+    let records = (0..2100).map(|number| record(&format!("host-{number}"), "192.0.2.1"));
+    let zones = [zone("example-org", "example.org."), zone("other", "other.test.")];
+    planner.apply([Change::Today(20_260_102), file].into_iter().chain(zones).chain(records).collect());
+    let document = Document::of(&planner);
+    assert!(document.record_sets.len() > 2100 && document.objects.len() > 2100);
+    assert!(same(&written(&planner, Part::Plan, piece), &document));
+    assert!(written(&planner, Part::Objects, piece) == serde_json::to_string(&document.objects).unwrap());
+    let sets = serde_json::to_string(&document.record_sets).unwrap();
+    assert!(written(&planner, Part::RecordSets(None), piece) == sets);
+    for name in ["ns.example.net", "host-7.example.org", "missing.example.org", "elsewhere.test"] {
+        let name = Name::parse(name).unwrap();
+        let sets: Vec<_> = document.record_sets.iter().filter(|set| set.name == name).collect();
+        let text = written(&planner, Part::RecordSets(Some(name)), piece);
+        assert_eq!(text, serde_json::to_string(&sets).unwrap());
+    }
+}
+
+#[test]
+fn a_plan_that_changes_while_it_is_written_says_so() {
+    let mut planner = Planner::new(vec!["default".to_owned()]);
+    let zone = object(Kind::Zone, "dns", "example-org", serde_json::json!({ "domainName": "example.org." }));
+    planner.apply(vec![Change::Today(20_260_102), zone, record("www", "192.0.2.1")]);
+    let (mut writer, mut text) = (DocumentWriter::new(Part::Plan), Vec::new());
+    assert!(writer.write(&planner, &mut text, 1));
+    let gone = crate::ObjectRef { kind: Kind::Zone, namespace: "dns".into(), name: "example-org".into() };
+    planner.apply(vec![Change::Delete(CLUSTER, gone)]);
+    writer.note_change();
+    assert!(!writer.write(&planner, &mut text, usize::MAX));
+    let document = Document::parse(&String::from_utf8(text).unwrap()).unwrap();
+    assert!(document.changed_while_written && document.record_sets.is_empty());
+}

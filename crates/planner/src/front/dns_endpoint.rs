@@ -2,7 +2,6 @@
 //! Fingerpost delivers for.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use api::Object;
 use api::foreign::{DNSEndpointSpec, Endpoint};
@@ -12,8 +11,8 @@ use crate::marks::{CONTROLLER_ANNOTATIONS, CONTROLLER_LABEL, MANAGED_BY, MANAGER
 use crate::output::{Claim, Outcome, Output};
 use crate::place::Scope;
 use crate::rank::Rank;
+use crate::tenancy::{NotGranted, Refusal};
 use crate::view::View;
-use crate::zone_table::Zone;
 
 /// How a DNSEndpoint fared, conflicts apart.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,6 +28,7 @@ pub(crate) struct EndpointOutcome {
 pub(crate) enum EndpointProblem {
     Invalid(String),
     NotDelegated(Name, Rank),
+    NotGranted(Name, NotGranted),
     OutsideZones(Name),
 }
 
@@ -108,7 +108,13 @@ fn sets(
 fn entry(endpoint: &Endpoint) -> Result<(Name, Rtype, Vec<Rdata>), String> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", endpoint.dns_name);
     let name = Name::parse(&endpoint.dns_name).map_err(|error| named(&error))?;
+    if let Some(reserved) = dns::reserved_name(&name) {
+        return Err(named(&format!("the name {reserved}")));
+    }
     let rtype: Rtype = endpoint.record_type.parse().map_err(|error| named(&error))?;
+    if let Some(refusal) = rtype.refusal() {
+        return Err(named(&format!("{rtype} {refusal}")));
+    }
     if endpoint.targets.is_empty() {
         return Err(named(&"it has no targets"));
     }
@@ -117,25 +123,39 @@ fn entry(endpoint: &Endpoint) -> Result<(Name, Rtype, Vec<Rdata>), String> {
         _ => Rdata::parse(rtype, target, &Name::root()),
     };
     let data: Result<Vec<_>, _> = endpoint.targets.iter().map(data).collect();
-    Ok((name, rtype, data.map_err(|error| named(&error))?))
+    let data = data.map_err(|error| named(&error))?;
+    match data.iter().find_map(dns::reserved_data) {
+        Some(reserved) => Err(named(&format!("the value {reserved}"))),
+        None => Ok((name, rtype, data)),
+    }
 }
 
 fn claim(view: &View<'_>, object: &Object, set: RecordSet, scope: &Scope) -> Result<Claim, EndpointProblem> {
-    let zone =
-        view.zone_for(&set.name, scope).ok_or_else(|| EndpointProblem::OutsideZones(set.name.clone()))?;
-    if !permits(zone, object, &set) {
-        return Err(EndpointProblem::NotDelegated(set.name.clone(), zone.rank.clone()));
-    }
+    let outside = || match view.missing_grant(object, &set.name, set.rtype) {
+        Some(reason) => EndpointProblem::NotGranted(set.name.clone(), reason),
+        None => EndpointProblem::OutsideZones(set.name.clone()),
+    };
+    let zone = view.zone_for(&set.name, scope).ok_or_else(outside)?;
+    let refused = |refusal| match refusal {
+        Refusal::NotDelegated(zone) => EndpointProblem::NotDelegated(set.name.clone(), zone),
+        Refusal::NotGranted(reason) => EndpointProblem::NotGranted(set.name.clone(), reason),
+    };
+    let entitled = view.permit(object, Some(zone), &set.name, set.rtype).map_err(refused)?;
     if set.rtype == Rtype::CNAME && set.name == zone.origin {
         let message = format!("{}: a CNAME cannot stand at a zone's own name", set.name.undotted());
         return Err(EndpointProblem::Invalid(message));
     }
     let scope = if *scope == Scope::Everywhere { zone.scope.clone() } else { scope.clone() };
     let RecordSet { name, rtype, ttl, data, .. } = set;
-    Ok(Claim { zone: zone.origin.clone(), name, rtype, ttl, data, steering: None, scope, shared: false })
-}
-
-fn permits(zone: &Arc<Zone>, object: &Object, set: &RecordSet) -> bool {
-    let permissions = zone.permissions.as_ref();
-    permissions.is_none_or(|allow| allow.allow_record(&object.meta.namespace, &set.name, set.rtype))
+    Ok(Claim {
+        zone: zone.origin.clone(),
+        name,
+        rtype,
+        ttl,
+        data,
+        steering: None,
+        scope,
+        shared: false,
+        entitled,
+    })
 }

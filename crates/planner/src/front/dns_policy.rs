@@ -8,15 +8,15 @@ use api::{Object, Spec};
 use crate::facts::Index;
 use crate::identity::{Controller, Identity};
 use crate::output::{Outcome, Output};
-use crate::rank::Rank;
+use crate::rank::{Rank, Reason};
 use crate::view::View;
 
 /// Whether a policy applies here.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PolicyState {
     Active,
-    /// An older policy of the namespace applies.
-    Conflicted(Rank),
+    /// Another policy of the namespace applies, and why.
+    Conflicted(Rank, Reason),
     NoIdentity,
     NoConfiguration,
     /// Active, but no controller serves the regions; they are named.
@@ -39,10 +39,11 @@ pub(crate) struct PolicyOutcome {
 }
 
 pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &DNSPolicySpec) -> Output {
-    let oldest = view.first(Index::Policies(view.cluster, object.meta.namespace.clone()));
-    let outcome = match oldest {
-        Some((rank, _)) if *rank != Rank::of(view.cluster, object) => {
-            PolicyOutcome { state: PolicyState::Conflicted(rank.clone()), controllers: Vec::new() }
+    let (index, own) = (policies(view, &object.meta.namespace), Rank::of(view.cluster, object));
+    let outcome = match view.first(index.clone()) {
+        Some((rank, _)) if *rank != own => {
+            let state = PolicyState::Conflicted(rank.clone(), view.reason(&index, rank, &own));
+            PolicyOutcome { state, controllers: Vec::new() }
         }
         _ => {
             let (state, controllers) = state(view, spec);
@@ -57,10 +58,14 @@ pub(crate) fn applied<'a>(
     view: &View<'a>,
     namespace: &Arc<str>,
 ) -> Option<(PolicyState, Vec<&'a Controller>)> {
-    match view.first(Index::Policies(view.cluster, namespace.clone()))? {
+    match view.first(policies(view, namespace))? {
         (_, Object { spec: Spec::DNSPolicy(spec), .. }) => Some(state(view, spec)),
         _ => None,
     }
+}
+
+fn policies(view: &View<'_>, namespace: &Arc<str>) -> Index {
+    Index::Policies(view.cluster, namespace.clone())
 }
 
 fn state<'a>(view: &View<'a>, spec: &DNSPolicySpec) -> (PolicyState, Vec<&'a Controller>) {

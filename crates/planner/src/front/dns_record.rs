@@ -13,6 +13,7 @@ use crate::memory::Identity;
 use crate::output::{ChildSeed, Claim, Outcome, Output};
 use crate::place::{Place, Scope};
 use crate::rank::Rank;
+use crate::tenancy::{NotGranted, Refusal};
 use crate::view::View;
 use crate::zone_table::Zone;
 
@@ -27,8 +28,10 @@ pub(crate) struct DnsRecordOutcome {
     pub(crate) backing: Option<Backing>,
     /// Settings that only the provider knows.
     pub(crate) properties: BTreeMap<String, String>,
-    /// Whether it takes over what stands there and is nobody's.
+    /// Whether its annotation asks to take over what is at the provider and has no owner.
     pub(crate) adopts: bool,
+    /// Whether the class permits that to objects of its namespace.
+    pub(crate) may_adopt: bool,
     /// It is being deleted, and its records may stay where they are.
     pub(crate) orphaned: bool,
 }
@@ -43,6 +46,7 @@ pub(crate) enum DnsRecordState {
     /// An annotation that this kind of class has no use for.
     UnknownSetting(Box<str>),
     NotDelegated(Rank),
+    NotGranted(NotGranted),
     /// Our own server does not answer the zone around the name from this class's view.
     OtherView(Rank),
     /// A CNAME at the zone's own name, which has an SOA and NS.
@@ -62,6 +66,9 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &DNSRecordSpec) -
         backing: view.class(&spec.dns_class_ref.name).and_then(Backing::of),
         properties: properties(object),
         adopts: says_yes(ADOPT),
+        may_adopt: view
+            .class(&spec.dns_class_ref.name)
+            .is_some_and(|class| class.permits_adoption(&object.meta.namespace)),
         orphaned: says_yes(ORPHAN),
     };
     let mut output = Output::new(Outcome::Silent);
@@ -100,28 +107,44 @@ fn claim(
         return Err(DnsRecordState::NotCarried(spec.r#type.rtype()));
     }
     let scope = Scope::At(Place::Class(Arc::from(&*spec.dns_class_ref.name)));
-    // The record's own domain is a zone at least.
-    let zone = view.zone_of_route(name, &scope).ok_or(DnsRecordState::NoClass)?;
-    check_zone(zone, object, name, spec.r#type.rtype(), &scope, backing)?;
+    let zone = view.zone_of_route(name, &scope).map(|zone| &**zone);
+    let entitled = view.permit(object, zone, name, spec.r#type.rtype())?;
+    // A record that may have its name implies a zone at its domain at least.
+    let zone = zone.ok_or(DnsRecordState::NoClass)?;
+    check_zone(zone, name, spec.r#type.rtype(), &scope, backing)?;
     let data = spec.data().map_err(DnsRecordState::BadData)?;
     let ttl = spec.ttl.unwrap_or_else(|| view.ttl(Some(zone), &scope));
     let RecordSet { name, rtype, ttl, data, .. } =
         RecordSet::new(name.clone(), spec.r#type.rtype(), ttl, data);
-    Ok(Claim { zone: zone.origin.clone(), name, rtype, ttl, data, steering: None, scope, shared: false })
+    Ok(Claim {
+        zone: zone.origin.clone(),
+        name,
+        rtype,
+        ttl,
+        data,
+        steering: None,
+        scope,
+        shared: false,
+        entitled,
+    })
+}
+
+impl From<Refusal> for DnsRecordState {
+    fn from(refusal: Refusal) -> DnsRecordState {
+        match refusal {
+            Refusal::NotDelegated(zone) => DnsRecordState::NotDelegated(zone),
+            Refusal::NotGranted(reason) => DnsRecordState::NotGranted(reason),
+        }
+    }
 }
 
 fn check_zone(
     zone: &Zone,
-    object: &Object,
     name: &Name,
     rtype: Rtype,
     scope: &Scope,
     backing: &Backing,
 ) -> Result<(), DnsRecordState> {
-    let permissions = zone.permissions.as_ref();
-    if !permissions.is_none_or(|allow| allow.allow_record(&object.meta.namespace, name, rtype)) {
-        return Err(DnsRecordState::NotDelegated(zone.rank.clone()));
-    }
     if *backing == Backing::Embedded && !zone.scope.meets(scope) {
         return Err(DnsRecordState::OtherView(zone.rank.clone()));
     }

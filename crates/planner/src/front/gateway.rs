@@ -1,6 +1,6 @@
 //! Gateway: the addresses of its target name, in the zones of every controller (document 000).
 //!
-//! Gateways with one controller and postfix share a target name. The oldest of them that has an
+//! Gateways with one controller and postfix share a target name. The first of them that has an
 //! address, the lead, makes the claims and the DNSEndpoints; those of its namespace own them together.
 
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use crate::facts::{Index, is_load_balancer};
 use crate::front::service_route::holder_of_postfix;
 use crate::output::{ChildSeed, Claim, Outcome, Output};
 use crate::place::Scope;
-use crate::rank::Rank;
+use crate::rank::{Rank, Reason};
 use crate::view::View;
 
 /// How a gateway fared, its routes apart: those show only in the set of its hosts.
@@ -28,6 +28,8 @@ pub(crate) struct GatewayOutcome {
     pub(crate) service: Option<Box<str>>,
     /// Addresses and a host name came together; the addresses won.
     pub(crate) host_name_ignored: Option<Box<str>>,
+    /// What is ignored of the load balancer's status.
+    pub(crate) rejected: Option<Box<str>>,
     /// Those that own the DNSEndpoints together with it, itself included; empty for all but the lead.
     pub(crate) owners: Vec<GatewayOwner>,
 }
@@ -44,7 +46,7 @@ pub(crate) enum GatewayState {
     Ready { host: Name },
     NoIdentity,
     NoAddress { host: Name },
-    Conflict { host: Name, holder: Rank },
+    Conflict { host: Name, holder: Rank, reason: Reason },
     BadHost(NameError),
 }
 
@@ -56,6 +58,7 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &GatewaySpec) -> 
         address: targets.first.clone(),
         service: service.map(|service| format!("{}/{}", service.meta.namespace, service.meta.name).into()),
         host_name_ignored: targets.ignored.clone(),
+        rejected: service.and_then(rejected),
         owners: Vec::new(),
     };
     let mut output = Output::new(Outcome::Silent);
@@ -63,8 +66,18 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &GatewaySpec) -> 
         outcome.state = match identity.gateway_host(&spec.target_postfix) {
             Err(error) => GatewayState::BadHost(error),
             Ok(host) => match holder_of_postfix(view, spec) {
-                Some(holder) => GatewayState::Conflict { host, holder },
-                None if targets.sets.is_empty() => GatewayState::NoAddress { host },
+                Some(holder) => {
+                    let own = Rank::of(view.cluster, object);
+                    let index = Index::Gateways(view.cluster, (*spec.target_postfix).into());
+                    let reason = view.reason(&index, &holder, &own);
+                    GatewayState::Conflict { host, holder, reason }
+                }
+                None if targets.sets.is_empty() => {
+                    let zone = view.zone_of_route(&host, &Scope::Everywhere);
+                    let zone = zone.filter(|_| keeps_the_name(view, object, spec));
+                    output.claims.extend(zone.map(|zone| Claim::reservation(&zone.origin, &host)));
+                    GatewayState::NoAddress { host }
+                }
                 None => {
                     outcome.owners = owners(view, object, spec);
                     if !outcome.owners.is_empty() {
@@ -79,16 +92,31 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &GatewaySpec) -> 
     output
 }
 
-/// The gateways that own the DNSEndpoints, where `object` is the lead; nothing where it is not.
-fn owners(view: &View<'_>, object: &Object, spec: &GatewaySpec) -> Vec<GatewayOwner> {
+/// Whether a gateway without an address keeps the target name: the oldest of those that share it, while none of
+/// them has an address.
+fn keeps_the_name(view: &View<'_>, object: &Object, spec: &GatewaySpec) -> bool {
+    let sharing = sharing(view, spec);
+    let is_addressed = |other: &&Object| is_addressed(view, other, spec);
+    sharing.first().is_some_and(|first| first.meta == object.meta) && !sharing.iter().any(is_addressed)
+}
+
+/// The gateways of this cluster with the controller and postfix of one, the oldest first.
+fn sharing<'a>(view: &View<'a>, spec: &GatewaySpec) -> Vec<&'a Object> {
     let shares =
         |other: &&Object| matches!(&other.spec, Spec::Gateway(of) if of.controller == spec.controller);
     let members = view.list(Index::Gateways(view.cluster, (*spec.target_postfix).into()));
-    let sharing: Vec<&Object> = members.into_iter().map(|(_, other)| other).filter(shares).collect();
-    let is_addressed = |other: &&&Object| {
-        let service = load_balancer(view, other, spec).and_then(load_balancer_of);
-        service.is_some_and(|service| !targets(service).sets.is_empty())
-    };
+    members.into_iter().map(|(_, other)| other).filter(shares).collect()
+}
+
+fn is_addressed(view: &View<'_>, gateway: &Object, spec: &GatewaySpec) -> bool {
+    let service = load_balancer(view, gateway, spec).and_then(load_balancer_of);
+    service.is_some_and(|service| !targets(service).sets.is_empty())
+}
+
+/// The gateways that own the DNSEndpoints, where `object` is the lead; nothing where it is not.
+fn owners(view: &View<'_>, object: &Object, spec: &GatewaySpec) -> Vec<GatewayOwner> {
+    let sharing = sharing(view, spec);
+    let is_addressed = |other: &&&Object| is_addressed(view, other, spec);
     if sharing.iter().find(is_addressed).is_none_or(|lead| lead.meta != object.meta) {
         return Vec::new();
     }
@@ -123,6 +151,7 @@ fn add_claims(
                 steering: None,
                 scope: scope.clone(),
                 shared: false,
+                entitled: false,
             });
         }
         let delivery = view.delivery(&controller.place);
@@ -138,16 +167,28 @@ fn add_claims(
     }
 }
 
-/// The Service of the gateway: by name beside it, else by label beside it, else by label anywhere.
+/// The Service of the gateway: by name beside it, else by label beside it, else by label in the namespaces that the command line names, the oldest first.
+///
+/// A label is free for everyone to set, so only the namespaces that the platform team named are looked in.
 pub(crate) fn load_balancer<'a>(view: &View<'a>, object: &Object, spec: &GatewaySpec) -> Option<&'a Object> {
     let namespace = &object.meta.namespace;
-    let labelled = |namespace: Option<Arc<str>>| {
-        let index = Index::LoadBalancers(view.cluster, namespace, (*spec.controller).into());
-        view.first(index).map(|(_, object)| object)
+    let labelled = |namespace: &Arc<str>| {
+        let index = Index::LoadBalancers(view.cluster, namespace.clone(), (*spec.controller).into());
+        view.first(index)
     };
     let named = view.get(Kind::Service, namespace, &spec.controller).map(|(_, object)| object);
     let named = named.filter(|object| load_balancer_of(object).is_some_and(is_load_balancer));
-    named.or_else(|| labelled(Some(namespace.clone()))).or_else(|| labelled(None))
+    let elsewhere = || {
+        let found = view.rules().gateway_service_namespaces.iter().filter_map(labelled);
+        found.min_by_key(|(rank, _)| *rank).map(|(_, object)| object)
+    };
+    named.or_else(|| labelled(namespace).map(|(_, object)| object)).or_else(elsewhere)
+}
+
+/// What is to be said of addresses in an object's status that are none.
+pub(crate) fn rejected(object: &Object) -> Option<Box<str>> {
+    let text = || format!("{} {}/{}", object.kind().kind(), object.meta.namespace, object.meta.name);
+    Some(object.rejected_addresses()?.warning(&text())?.into())
 }
 
 pub(crate) fn load_balancer_of(object: &Object) -> Option<&Service> {

@@ -1,9 +1,9 @@
 //! DNSPolicy of the kuadrant family: which policy applies to a gateway (document 001).
 //!
 //! What a policy does is told of the gateway, which has the names; here it is only decided whose word
-//! counts: the oldest policy of a user, else the default one.
+//! counts: the first policy of a user, else the default one.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use api::kuadrant::{KuadrantDNSPolicySpec, LoadBalancing, TargetRef, Weighted};
 use api::{Kind, Object, Spec};
@@ -11,7 +11,7 @@ use api::{Kind, Object, Spec};
 use crate::facts::Index;
 use crate::marks::{DEFAULT_MANAGER, MANAGED_BY};
 use crate::output::{Outcome, Output};
-use crate::rank::Rank;
+use crate::rank::{Rank, Reason};
 use crate::view::View;
 
 /// How a policy stands towards its gateway.
@@ -19,8 +19,8 @@ use crate::view::View;
 pub(crate) enum Attachment {
     /// It is the one that applies.
     Applies,
-    /// Another one applies.
-    Conflicted(Rank),
+    /// Another one applies, and why.
+    Conflicted(Rank, Reason),
     /// A user's own applies, and this is the default one.
     SteppedAside(Rank),
     TargetNotFound,
@@ -58,7 +58,11 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &KuadrantDNSPolic
         Some(_) => match applied(view, namespace, gateway) {
             Some((rank, _)) if *rank != Rank::of(view.cluster, object) => match is_default_policy(object) {
                 true => Attachment::SteppedAside(rank.clone()),
-                false => Attachment::Conflicted(rank.clone()),
+                false => {
+                    let own = Rank::of(view.cluster, object);
+                    let reason = view.reason(&policies(view, namespace, gateway), rank, &own);
+                    Attachment::Conflicted(rank.clone(), reason)
+                }
             },
             _ => Attachment::Applies,
         },
@@ -66,20 +70,20 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &KuadrantDNSPolic
     Output::new(Outcome::GatewayPolicy(attachment))
 }
 
-/// The policy that applies to a gateway: of the users' own the oldest, else the default one.
+/// The policy that applies to a gateway: of the users' own the first, else the default one.
 pub(crate) fn applied<'a>(
     view: &View<'a>,
-    namespace: &std::sync::Arc<str>,
+    namespace: &Arc<str>,
     gateway: &str,
 ) -> Option<(&'a Rank, &'a Object)> {
-    let policies = view.list(Index::GatewayPolicies(view.cluster, namespace.clone()));
-    let here = policies.into_iter().filter(|(_, policy)| targets(policy, gateway));
-    here.min_by_key(|(rank, policy)| (is_default_policy(policy), *rank))
+    // Of those that are equal the first counts.
+    view.list(policies(view, namespace, gateway))
+        .into_iter()
+        .min_by_key(|(_, policy)| is_default_policy(policy))
 }
 
-/// Whether a policy is for the gateway of a name.
-pub(crate) fn targets(policy: &Object, gateway: &str) -> bool {
-    matches!(&policy.spec, Spec::KuadrantDNSPolicy(spec) if spec.target_ref.name == gateway)
+fn policies(view: &View<'_>, namespace: &Arc<str>, gateway: &str) -> Index {
+    Index::GatewayPolicies(view.cluster, namespace.clone(), gateway.into())
 }
 
 /// What a policy says.

@@ -25,11 +25,13 @@ use self::clusters::{Cluster, clusters};
 use self::sets::host_sets;
 pub(crate) use self::spread::Spread;
 use crate::backing::Backing;
+use crate::front::gateway::rejected;
 use crate::front::kuadrant_policy::{DEFAULT, applied, is_default_policy, spec_of};
 use crate::output::{ChildSeed, Claim, Outcome, Output};
 use crate::place::{Place, Scope};
 use crate::probe::ProbeSpec;
 use crate::rank::Rank;
+use crate::tenancy::{NotGranted, Refusal};
 use crate::view::View;
 use crate::zone_table::{Source, Zone};
 
@@ -61,6 +63,8 @@ pub(crate) struct ListenersOutcome {
     pub(crate) problems: BTreeSet<ListenerProblem>,
     /// What was not used, each in a sentence.
     pub(crate) remarks: Vec<String>,
+    /// What is ignored of the addresses in its status.
+    pub(crate) rejected: Option<Box<str>>,
     pub(crate) probes: Vec<ProbeSpec>,
 }
 
@@ -79,6 +83,7 @@ pub(crate) enum Trouble {
 pub(crate) enum ListenerProblem {
     BadName(Box<str>),
     NotDelegated(Name, Rtype, Rank),
+    NotGranted(Name, NotGranted),
     /// The host is a zone's own name, which cannot be an alias.
     ApexAlias(Name),
     /// Our own server has no zone to answer it from.
@@ -98,6 +103,7 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, gateway: &ListenerGatew
     let (clusters, remarks) = clusters(view, gateway, &spec.load_balancing);
     outcome.clusters = clusters.iter().map(|one| (one.name.clone(), one.weight, one.geo)).collect();
     outcome.remarks = remarks;
+    outcome.rejected = rejected(object);
     outcome.trouble = trouble(spec, &clusters);
     outcome.spreads = spreads(spec, clusters, &outcome, || earlier(view, object, policy.map(|(_, one)| one)));
     let mut output = Output::new(Outcome::Silent);
@@ -205,7 +211,7 @@ fn find_managed(view: &View<'_>, gateway: &ListenerGateway, outcome: &mut Listen
             outcome.left_alone += 1;
             continue;
         };
-        let Ok(host) = Name::parse(text) else {
+        let Some(host) = Name::parse(text).ok().filter(|host| dns::reserved_name(host).is_none()) else {
             outcome.problems.insert(ListenerProblem::BadName(text.as_str().into()));
             continue;
         };
@@ -245,17 +251,26 @@ fn domain_of(zones: &[String], host: &Name) -> Option<Name> {
 
 fn claim(view: &View<'_>, object: &Object, set: RecordSet, scope: &Scope) -> Result<Claim, ListenerProblem> {
     let (origin, zone) = zone(view, &set.name, scope)?;
-    let permissions = zone.and_then(|zone| Some((zone, zone.permissions.as_ref()?)));
-    if let Some((zone, allow)) = permissions
-        && !allow.allow_record(&object.meta.namespace, &set.name, set.rtype)
-    {
-        return Err(ListenerProblem::NotDelegated(set.name, set.rtype, zone.rank.clone()));
-    }
+    let refused = |refusal| match refusal {
+        Refusal::NotDelegated(zone) => ListenerProblem::NotDelegated(set.name.clone(), set.rtype, zone),
+        Refusal::NotGranted(reason) => ListenerProblem::NotGranted(set.name.clone(), reason),
+    };
+    let entitled = view.permit(object, zone.map(|zone| &**zone), &set.name, set.rtype).map_err(refused)?;
     if set.rtype == Rtype::CNAME && set.name == origin {
         return Err(ListenerProblem::ApexAlias(set.name));
     }
     let RecordSet { name, rtype, ttl, data, steering } = set;
-    Ok(Claim { zone: origin, name, rtype, ttl, data, steering, scope: scope.clone(), shared: false })
+    Ok(Claim {
+        zone: origin,
+        name,
+        rtype,
+        ttl,
+        data,
+        steering,
+        scope: scope.clone(),
+        shared: false,
+        entitled,
+    })
 }
 
 /// The zone that a host is answered from. Listeners imply none: where a class lists the domain and nobody

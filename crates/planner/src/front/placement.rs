@@ -25,6 +25,7 @@ use crate::front::steered::{self, Part};
 use crate::output::{ChildSeed, Claim, Outcome, Output};
 use crate::probe::{ProbeSpec, ProbeTarget};
 use crate::rank::Rank;
+use crate::tenancy::NotGranted;
 use crate::view::View;
 
 /// How a Placement fared, conflicts, health and its provider apart.
@@ -55,6 +56,7 @@ pub(crate) enum PlacementState {
     OutsideClass(Box<[String]>),
     NoZone,
     NotDelegated(Rank, Rtype),
+    NotGranted(NotGranted),
     /// Our own server does not answer the zone around the name from this class's view.
     OtherView(Rank),
     /// A host name as the answer at the zone's own name, which has an SOA and NS.
@@ -121,18 +123,19 @@ fn place(
     outcome: &mut PlacementOutcome,
 ) -> Result<Vec<Claim>, PlacementState> {
     let name = outcome.name.clone().ok_or(PlacementState::NoZone)?;
-    let Site { zone, scope, class } = site::find(view, spec, &name)?;
+    let Site { zone, scope, class } = site::find(view, object, spec, &name)?;
     outcome.class = class;
     let sets = sets(spec, &name, outcome);
     if sets.is_empty() {
         return Err(PlacementState::NoTargets);
     }
-    sets.iter().try_for_each(|set| site::check(&zone, object, &name, set.rtype))?;
-    let claim = |RecordSet { name, rtype, ttl, data, steering }| {
+    let claim = |set: RecordSet| {
+        let entitled = site::check(view, &zone, object, &name, set.rtype)?;
+        let RecordSet { name, rtype, ttl, data, steering } = set;
         let (zone, scope) = (zone.origin.clone(), scope.clone());
-        Claim { zone, name, rtype, ttl, data, steering, scope, shared: false }
+        Ok(Claim { zone, name, rtype, ttl, data, steering, scope, shared: false, entitled })
     };
-    Ok(sets.into_iter().map(claim).collect())
+    sets.into_iter().map(claim).collect()
 }
 
 fn sets(spec: &PlacementSpec, name: &Name, outcome: &PlacementOutcome) -> Vec<RecordSet> {

@@ -11,6 +11,7 @@ use crate::front::zone::{ParentZone, reference_text, referenced};
 use crate::output::{ChildSeed, Claim, Outcome, Output};
 use crate::place::Scope;
 use crate::rank::Rank;
+use crate::tenancy::{NotGranted, Refusal};
 use crate::view::View;
 use crate::zone_table::{Source, Standing, Zone};
 
@@ -35,6 +36,7 @@ pub(crate) enum RecordState {
     ZoneConflicted(String),
     NoZone,
     NotDelegated(Rank),
+    NotGranted(NotGranted),
     OutOfZone(Name),
     /// A CNAME at the zone's own name, which has an SOA and NS.
     ApexAlias,
@@ -48,14 +50,14 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &RecordSpec) -> O
     let adopted = adopt(view, object, spec, &mut outcome.fqdn);
     outcome.state = match adopted {
         Err(state) => state,
-        Ok((zone, name, Rtype::CNAME)) if name == zone.origin => RecordState::ApexAlias,
-        Ok((zone, name, rtype)) => match data(spec, zone, rtype) {
+        Ok(Adoption { zone, name, rtype: Rtype::CNAME, .. }) if name == zone.origin => RecordState::ApexAlias,
+        Ok(Adoption { zone, name, rtype, entitled }) => match data(spec, zone, rtype) {
             Err(error) => RecordState::BadData(error),
             Ok(data) => {
                 outcome.parent = Some(ParentZone::of(zone));
                 outcome.class = confirming_class(view, zone);
                 output.children.extend(child(&outcome));
-                output.claims.push(claim(view, spec, zone, &name, data));
+                output.claims.push(Claim { entitled, ..claim(view, spec, zone, &name, data) });
                 occluding(view, zone, &name, rtype).map_or(RecordState::Adopted, RecordState::Occluded)
             }
         },
@@ -78,12 +80,30 @@ fn child(outcome: &RecordOutcome) -> Option<ChildSeed> {
     }
 }
 
+/// The zone that adopts a record, and what it adopts.
+struct Adoption<'a> {
+    zone: &'a Arc<Zone>,
+    name: Name,
+    rtype: Rtype,
+    /// Whether it may stand beside what another namespace holds.
+    entitled: bool,
+}
+
+impl From<Refusal> for RecordState {
+    fn from(refusal: Refusal) -> RecordState {
+        match refusal {
+            Refusal::NotDelegated(zone) => RecordState::NotDelegated(zone),
+            Refusal::NotGranted(reason) => RecordState::NotGranted(reason),
+        }
+    }
+}
+
 fn adopt<'a>(
     view: &View<'a>,
     object: &Object,
     spec: &RecordSpec,
     fqdn: &mut Option<Name>,
-) -> Result<(&'a Arc<Zone>, Name, Rtype), RecordState> {
+) -> Result<Adoption<'a>, RecordState> {
     let bad_type = |error: dns::RtypeError| {
         RecordState::BadData(RdataError {
             rtype: Rtype(0),
@@ -92,21 +112,20 @@ fn adopt<'a>(
         })
     };
     let rtype: Rtype = spec.r#type.parse().map_err(bad_type)?;
-    let permits = |zone: &Zone, name: &Name| match &zone.permissions {
-        Some(permissions) => permissions.allow_record(&object.meta.namespace, name, rtype),
-        None => false,
-    };
+    let permit = |zone: &Zone, name: &Name| view.permit(object, Some(zone), name, rtype);
     let Some(reference) = &spec.zone_ref else {
         let name = Name::parse(&spec.domain_name).map_err(RecordState::BadName)?;
         *fqdn = Some(name.clone());
         let own_cluster = |zone: &&Arc<Zone>| zone.permissions.is_some() && zone.rank.cluster == view.cluster;
         let around: Vec<_> = view.zones_around(&name).filter(own_cluster).collect();
-        return match around.iter().find(|zone| permits(zone, &name)) {
-            Some(zone) => Ok((zone, name, rtype)),
-            None => Err(around
-                .first()
-                .map_or(RecordState::NoZone, |zone| RecordState::NotDelegated(zone.rank.clone()))),
-        };
+        let mut refusal = None;
+        for zone in around {
+            match permit(zone, &name) {
+                Ok(entitled) => return Ok(Adoption { zone, name, rtype, entitled }),
+                Err(reason) => drop(refusal.get_or_insert(reason)),
+            }
+        }
+        return Err(refusal.map_or(RecordState::NoZone, RecordState::from));
     };
     let text = || reference_text(object, reference);
     let (id, _) = referenced(view, object, reference).ok_or_else(|| RecordState::ZoneMissing(text()))?;
@@ -121,8 +140,10 @@ fn adopt<'a>(
     };
     match () {
         () if !name.is_in(origin) => Err(RecordState::OutOfZone(origin.clone())),
-        () if !permits(zone, &name) => Err(RecordState::NotDelegated(zone.rank.clone())),
-        () => Ok((zone, name, rtype)),
+        () => {
+            let entitled = permit(zone, &name)?;
+            Ok(Adoption { zone, name, rtype, entitled })
+        }
     }
 }
 
@@ -142,6 +163,7 @@ fn claim(view: &View<'_>, spec: &RecordSpec, zone: &Zone, name: &Name, data: Rda
         steering: None,
         scope: zone.scope.clone(),
         shared: true,
+        entitled: false,
     }
 }
 

@@ -67,6 +67,12 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &ServiceRouteSpec
             }
         }
     };
+    if let (true, Some((_, host))) = (output.claims.is_empty(), &output.host) {
+        // Another policy, gateway or region may give it its records any time.
+        let zone = view.zone_of_route(host, &Scope::Everywhere);
+        let reservation = zone.map(|zone| Claim::reservation(&zone.origin, host));
+        output.claims.extend(reservation);
+    }
     output.outcome = Outcome::Route(outcome);
     output
 }
@@ -98,7 +104,7 @@ fn route_and_target<'a>(
     })
 }
 
-/// The older gateway that has this postfix for another controller, if there is one: the target
+/// The gateway before it that has this postfix for another controller, if there is one: the target
 /// name leads to that one, so a route must not be sent there.
 pub(crate) fn holder_of_postfix(view: &View<'_>, gateway: &GatewaySpec) -> Option<Rank> {
     let (rank, oldest) = view.first(Index::Gateways(view.cluster, (*gateway.target_postfix).into()))?;
@@ -136,6 +142,7 @@ fn add_claims(
             steering: None,
             scope,
             shared: false,
+            entitled: false,
         });
         let delivery = view.delivery(&controller.place);
         let (controller, region) = (controller.name.clone(), controller.region.clone());

@@ -5,20 +5,22 @@ use std::sync::Arc;
 
 use api::kubizone::{ZoneRef, ZoneSpec};
 use api::{Kind, Object, Published, Spec};
-use dns::Name;
+use dns::{Name, Rtype};
 
 use crate::output::{Outcome, Output};
-use crate::rank::Rank;
+use crate::rank::{Rank, Reason};
 use crate::snapshot::Id;
 use crate::view::View;
-use crate::zone_table::{Authority, Candidate, Permissions, Source, Standing, Zone, class_scope};
+use crate::zone_table::{
+    Authority, Candidate, Permissions, Source, Standing, Zone, ZoneRefusal, class_scope,
+};
 
 /// How a zone fared.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ZoneOutcome {
     pub(crate) standing: Standing,
-    /// Another zone that holds the origin.
-    pub(crate) conflict: Option<Rank>,
+    /// Another zone that holds the origin, and why.
+    pub(crate) conflict: Option<(Rank, Reason)>,
     /// The zone that delegates to this one.
     pub(crate) parent: Option<ParentZone>,
     /// A zone that this one lies in or refers to, and that does not permit it.
@@ -49,7 +51,7 @@ pub(crate) fn standing(view: &View<'_>, object: &Object, spec: &ZoneSpec) -> Sta
     let mut path = vec![spec.domain_name.as_str()];
     let mut seen = BTreeSet::from([key_of(object)]);
     let mut here = (object, spec);
-    while let Some(reference) = &here.1.zone_ref {
+    while let Some(reference) = here.1.zone_ref.as_ref().filter(|_| !here.1.domain_name.ends_with('.')) {
         let parent = referenced(view, here.0, reference);
         let Some((parent, parent_spec)) = parent.and_then(|(_, parent)| Some((parent, zone_spec(parent)?)))
         else {
@@ -113,6 +115,82 @@ pub(crate) fn candidate(
     Some(Candidate::of_object(zone, Authority::of_object(spec, origin, published).ok()?))
 }
 
+/// The candidate of a Zone of which no valid version is known: nothing in it is answered, and nothing denied.
+pub(crate) fn broken(view: &View<'_>, id: Id, sketch: &Object, spec: &ZoneSpec, origin: &Name) -> Candidate {
+    let reason = format!("Zone {} is invalid, and no valid version of it is known", key_of(sketch));
+    // Where there is no such class, no view would answer.
+    let class = spec.dns_class_ref.as_ref().filter(|class| view.class(&class.name).is_some());
+    let zone = Zone {
+        origin: origin.clone(),
+        source: Source::Object(id),
+        rank: Rank::of(view.cluster, sketch),
+        scope: class_scope(class.map(|class| &*class.name)),
+        ttl: None,
+        permissions: None,
+    };
+    Candidate::broken(zone, reason)
+}
+
+/// Why a Zone object may not be served at the origin that it names, if it may not.
+///
+/// The zones around it are asked from the nearest outwards: one that delegates to it, or that is its own namespace's,
+/// settles the matter; one that is younger does not bind it.
+pub(crate) fn refusal(view: &View<'_>, id: Id, object: &Object, origin: &Name) -> Option<ZoneRefusal> {
+    permit(view, id, object, origin).err()
+}
+
+/// Whether a Zone object may be served at the origin that it names. Tells whether the names below the origin were
+/// looked at, which is not needed where a grant or a zone around it permits the Zone.
+pub(crate) fn permit(
+    view: &View<'_>,
+    id: Id,
+    object: &Object,
+    origin: &Name,
+) -> Result<NamesChecked, ZoneRefusal> {
+    let rank = Rank::of(view.cluster, object);
+    let around: Vec<&Candidate> = match origin.parent() {
+        Some(above) => view.holders_around(&above).collect(),
+        None => Vec::new(),
+    };
+    let permits = |zone: &Zone| {
+        zone.permissions.as_ref().is_some_and(|allow| allow.allow_zone(&object.meta.namespace, origin))
+    };
+    let permitting = around.iter().map(|one| &*one.zone).find(|zone| permits(zone));
+    match view.tenancy(origin).grant(view.claimant(object), permitting, origin) {
+        Err(reason) => return Err(ZoneRefusal::NotGranted(reason)),
+        Ok(true) => return Ok(NamesChecked(false)),
+        Ok(false) => {}
+    }
+    for candidate in &around {
+        let zone = &candidate.zone;
+        match &zone.source {
+            Source::Object(_) if permits(zone) || zone.rank.namespace == rank.namespace => {
+                return Ok(NamesChecked(false));
+            }
+            Source::Object(_) if view.is_served_longer(&rank, origin, zone) => {}
+            Source::Object(_) => return Err(ZoneRefusal::NotDelegated(zone.rank.clone())),
+            Source::File(..) if has_name_in_file(candidate, origin) => {
+                return Err(ZoneRefusal::NameInFile(zone.rank.clone()));
+            }
+            _ => {}
+        }
+    }
+    match view.takes_names_away(id, &rank, origin) {
+        true => Err(ZoneRefusal::NameHeld),
+        false => Ok(NamesChecked(true)),
+    }
+}
+
+/// Whether the names below an origin were looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NamesChecked(pub(crate) bool);
+
+/// Whether a zone file has records of its own at a name, which it does not delegate.
+fn has_name_in_file(file: &Candidate, name: &Name) -> bool {
+    let sets = file.base.as_ref().map(|base| base.sets_at(name.key())).unwrap_or_default();
+    !sets.is_empty() && !sets.iter().any(|set| set.rtype == Rtype::NS)
+}
+
 pub(crate) fn evaluate(view: &View<'_>, id: Id, object: &Object, spec: &ZoneSpec) -> Output {
     let mut outcome = ZoneOutcome {
         standing: Standing::ParentMissing(String::new()),
@@ -125,7 +203,7 @@ pub(crate) fn evaluate(view: &View<'_>, id: Id, object: &Object, spec: &ZoneSpec
     if let Some((standing, holder)) = view.standing(id) {
         outcome.standing = standing.clone();
         let other = holder.filter(|holder| holder.zone.source != Source::Object(id));
-        outcome.conflict = other.map(|holder| holder.zone.rank.clone());
+        outcome.conflict = other.map(|holder| (holder.zone.rank.clone(), view.reason_of_origin(id, holder)));
         if let (Standing::At(origin), None) = (standing, other) {
             find_parent(view, object, spec, origin, &mut outcome);
         }

@@ -1,15 +1,16 @@
 //! The words for the dnsclass family, as document 002 has them.
 
-use api::{Published, PublishedClass};
+use api::{Kind, Published, PublishedClass};
 
 use super::fate::{self, Fate, failed, foreign};
 use super::looked_up::{looked_up, looked_up_again};
 use super::published::published;
+use super::tenancy::not_granted;
 use crate::backing::Backing;
 use crate::delivery::Told;
 use crate::delivery::Written;
 use crate::front::dns_record::{DnsRecordOutcome, DnsRecordState};
-use crate::marks::{ALLOW_MASS_DELETE, ORPHAN, PROVIDER_SETTING};
+use crate::marks::{ADOPT, ALLOW_MASS_DELETE, ORPHAN, PROVIDER_SETTING};
 use crate::memory::{Identity, Memory};
 use crate::note::{ConditionStatus, Note};
 use crate::planner::Planner;
@@ -94,7 +95,8 @@ pub(crate) fn record(planner: &Planner, id: Id, entry: &Entry, outcome: &DnsReco
         DnsRecordState::Claimed => return claimed(planner, id, entry, outcome, &class),
         DnsRecordState::Deleting => return deleting(planner, id, outcome),
         DnsRecordState::NoClass => {
-            vec![Note::waiting("DNSClassNotFound", format!("there is no DNSClass {class}; create it"))]
+            let message = planner.absent(entry.key.cluster, (Kind::DNSClass, "", &class), "; create it");
+            vec![Note::waiting("DNSClassNotFound", message)]
         }
         DnsRecordState::OutsideClass(zones) => Note::stalled(
             "InvalidConfiguration",
@@ -117,6 +119,7 @@ pub(crate) fn record(planner: &Planner, id: Id, entry: &Entry, outcome: &DnsReco
             );
             Note::stalled("NotDelegated", message)
         }
+        DnsRecordState::NotGranted(reason) => Note::stalled("DomainNotGranted", not_granted(&name, reason)),
         DnsRecordState::OtherView(zone) => Note::stalled(
             "InvalidConfiguration",
             format!("{name} lies in Zone {zone}, which another DNSClass publishes; choose that class"),
@@ -157,8 +160,20 @@ fn claimed(planner: &Planner, id: Id, entry: &Entry, outcome: &DnsRecordOutcome,
     match &outcome.backing {
         Some(Backing::Embedded) => vec![answered(planner, entry, class)],
         Some(Backing::ExternalDNS(_)) => handed_over(planner, id),
-        _ => provided(planner, id, entry, class),
+        _ => provided(planner, id, entry, outcome, class),
     }
+}
+
+/// Why the annotation by which a record would take over another is without effect.
+fn not_adopted(planner: &Planner, entry: &Entry, outcome: &DnsRecordOutcome, class: &str) -> String {
+    if !outcome.adopts || planner.adopts(outcome) {
+        return String::new();
+    }
+    let namespace = &entry.key.reference.namespace;
+    format!(
+        "; the annotation {ADOPT} has no effect: spec.adoption.namespaces of DNSClass {class} does not list \
+         the namespace {namespace}"
+    )
 }
 
 fn answered(planner: &Planner, entry: &Entry, class: &str) -> Note {
@@ -183,7 +198,7 @@ pub(super) fn handed_over(planner: &Planner, id: Id) -> Vec<Note> {
     vec![ready, published]
 }
 
-fn provided(planner: &Planner, id: Id, entry: &Entry, class: &str) -> Vec<Note> {
+fn provided(planner: &Planner, id: Id, entry: &Entry, outcome: &DnsRecordOutcome, class: &str) -> Vec<Note> {
     let claim = planner.evaluated(id).and_then(|one| one.output.claims.first());
     let Some(claim) = claim else { return Vec::new() };
     match planner.fate(claim) {
@@ -193,7 +208,10 @@ fn provided(planner: &Planner, id: Id, entry: &Entry, class: &str) -> Vec<Note> 
             notes
         }
         Fate::Failed(trouble) => failed(class, trouble),
-        Fate::Foreign(owner, _) => Note::stalled("NameConflict", foreign(class, claim, owner)),
+        Fate::Foreign(owner, _) => {
+            let message = foreign(class, claim, owner) + &not_adopted(planner, entry, outcome, class);
+            Note::stalled("NameConflict", message)
+        }
         Fate::Pending => vec![pending(class)],
         Fate::Untold => {
             let record = planner.published_again(id, entry);

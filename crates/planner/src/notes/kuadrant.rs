@@ -7,6 +7,7 @@ use dns::Geo;
 use super::dnsclass::handed_over;
 use super::fate::{Fate, failed, foreign};
 use super::steering::steering;
+use super::tenancy::not_granted;
 use crate::backing::Backing;
 use crate::facts::ObjectKey;
 use crate::front::kuadrant_policy::{Attachment, spec_of};
@@ -21,11 +22,25 @@ use crate::snapshot::{Entry, Id};
 pub(crate) const POLICY_AFFECTED: &str = "gateway.networking.k8s.io/PolicyAffected";
 const PRESERVED: &str = "the old DNS has been preserved";
 
-/// What is said of a gateway: that a policy is at work on it, and nothing else.
-pub(super) fn gateway(outcome: &ListenersOutcome) -> Vec<Note> {
-    match outcome.policy.is_some() && !outcome.managed.is_empty() {
-        true => vec![Note::fact(POLICY_AFFECTED, "PolicyApplied", "DNSPolicy has been applied")],
-        false => Vec::new(),
+/// What is said of a gateway: that a policy is at work on it, whose status says the rest; without one, what is wrong
+/// with its names.
+pub(super) fn gateway(
+    planner: &Planner,
+    id: Id,
+    entry: &Entry,
+    evaluated: &Evaluated,
+    outcome: &ListenersOutcome,
+) -> Vec<Note> {
+    match (outcome.managed.is_empty(), &outcome.policy) {
+        (true, _) => Vec::new(),
+        (false, Some(_)) => {
+            vec![Note::fact(POLICY_AFFECTED, "PolicyApplied", "DNSPolicy has been applied")]
+        }
+        (false, None) => {
+            let mut notes = of_names(planner, entry, id, evaluated, outcome);
+            notes.retain(|note| note.severity >= Severity::Warning);
+            notes
+        }
     }
 }
 
@@ -34,13 +49,15 @@ pub(super) fn policy(planner: &Planner, entry: &Entry, attachment: &Attachment) 
     let (target, namespace) = (target.unwrap_or_default(), &entry.key.reference.namespace);
     match attachment {
         Attachment::TargetNotFound => {
-            let message =
-                format!("there is no Gateway {namespace}/{target}; create it, or change spec.targetRef");
+            let gateway = (Kind::ListenerGateway, &**namespace, target);
+            let message = planner.absent(entry.key.cluster, gateway, "; create it, or change spec.targetRef");
             vec![Note::waiting("TargetNotFound", message)]
         }
-        Attachment::Conflicted(rank) => {
-            let message =
-                format!("DNSPolicy {rank} for the same Gateway is older and applies; remove one of the two");
+        Attachment::Conflicted(rank, reason) => {
+            let message = format!(
+                "DNSPolicy {rank} for the same Gateway applies, which {}; remove one of the two",
+                reason.of_policy()
+            );
             vec![Note::waiting("Conflicted", message)]
         }
         Attachment::SteppedAside(rank) => {
@@ -53,8 +70,21 @@ pub(super) fn policy(planner: &Planner, entry: &Entry, attachment: &Attachment) 
 
 fn applied(planner: &Planner, entry: &Entry, target: &str) -> Vec<Note> {
     let Some((id, evaluated, outcome)) = planner.listeners(entry, target) else { return Vec::new() };
-    let mut notes = steered(planner, entry, id, evaluated, outcome);
+    of_names(planner, entry, id, evaluated, outcome)
+}
+
+/// What became of the names of a gateway, for the policy that applies; without one, for the gateway itself.
+fn of_names(
+    planner: &Planner,
+    told: &Entry,
+    id: Id,
+    evaluated: &Evaluated,
+    outcome: &ListenersOutcome,
+) -> Vec<Note> {
+    let mut notes = steered(planner, told, id, evaluated, outcome);
     notes.extend(gateway_steering(planner, id));
+    let rejected = outcome.rejected.as_deref();
+    notes.extend(rejected.map(|text| Note::lacking("AddressesValid", "InvalidAddress", text)));
     notes
 }
 
@@ -103,6 +133,9 @@ fn steered(
     if let Some(problem) = outcome.problems.first() {
         let more = outcome.problems.len() - 1;
         return self::problem(problem, more);
+    }
+    if let Some(message) = planner.unanswered_claim(id) {
+        return vec![Note::waiting("ZoneUnavailable", message)];
     }
     let mut notes = delivered(planner, policy, id, evaluated, outcome);
     if notes.first().is_none_or(|note| note.condition != "Ready") {
@@ -163,15 +196,19 @@ fn troubled(trouble: &Trouble) -> Vec<Note> {
 fn problem(problem: &ListenerProblem, more: usize) -> Vec<Note> {
     let more = if more == 0 { String::new() } else { format!("; and {more} more") };
     match problem {
-        ListenerProblem::BadName(text) => {
-            Note::stalled("InvalidHostname", format!("the listener's host `{text}` is no name{more}"))
-        }
+        ListenerProblem::BadName(text) => Note::stalled(
+            "InvalidHostname",
+            format!("the listener's host `{text}` is no name that records may have{more}"),
+        ),
         ListenerProblem::NotDelegated(host, rtype, zone) => {
             let host = host.undotted();
             let message = format!(
                 "Zone {zone} does not allow {host} {rtype} from this namespace; add it to its delegations{more}"
             );
             Note::stalled("NotDelegated", message)
+        }
+        ListenerProblem::NotGranted(host, reason) => {
+            Note::stalled("DomainNotGranted", format!("{}{more}", not_granted(&host.undotted(), reason)))
         }
         ListenerProblem::ApexAlias(host) => {
             let message = format!(

@@ -1,22 +1,26 @@
 //! The words for the kubizone family (document 003).
 
-use api::Spec;
+use api::foreign::DOMAINS_ANNOTATION;
+use api::{Kind, Spec};
 
 use super::dnsclass::handed_over;
 use super::fate::{Fate, failed, foreign};
+use super::tenancy::not_granted;
 use crate::backing::Backing;
 use crate::front::record::{RecordOutcome, RecordState};
 use crate::front::zone::ZoneOutcome;
+use crate::held_names::held_below;
+use crate::input::ObjectRef;
 use crate::note::Note;
 use crate::planner::Planner;
+use crate::rank::Rank;
 use crate::snapshot::{Entry, Id};
-use crate::zone_table::Standing;
+use crate::zone_table::{Standing, ZoneRefusal};
 
 pub(crate) fn zone(planner: &Planner, entry: &Entry, outcome: &ZoneOutcome) -> Vec<Note> {
     match &outcome.standing {
         Standing::ParentMissing(parent) => {
-            let message = format!("there is no Zone {parent}, to which spec.zoneRef refers; create it");
-            return vec![Note::waiting("ZoneNotFound", message)];
+            return vec![zone_missing(planner, entry, parent)];
         }
         Standing::Cycle(zones) => {
             let message = format!(
@@ -26,10 +30,13 @@ pub(crate) fn zone(planner: &Planner, entry: &Entry, outcome: &ZoneOutcome) -> V
             return Note::stalled("ZoneRefCycle", message);
         }
         Standing::BadName(error) => return Note::stalled("InvalidName", error.to_string()),
+        Standing::Refused(origin, refusal) => return refused_zone(planner, entry, origin, refusal),
         Standing::At(_) => {}
     }
-    if let Some(holder) = &outcome.conflict {
-        let message = format!("the origin belongs to Zone {holder}, which is older; this one adopts nothing");
+    if let Some((holder, reason)) = &outcome.conflict {
+        let kind = holder.kind.map_or("zone file", Kind::kind);
+        let message =
+            format!("the origin belongs to {kind} {holder}, which {reason}; this one adopts nothing");
         return Note::stalled("NameConflict", message);
     }
     if outcome.reference_refused {
@@ -38,6 +45,68 @@ pub(crate) fn zone(planner: &Planner, entry: &Entry, outcome: &ZoneOutcome) -> V
     let mut notes = vec![served(planner, entry, outcome)];
     notes.extend(delegated(outcome));
     notes
+}
+
+/// What a Zone is told that is not served.
+fn refused_zone(planner: &Planner, entry: &Entry, named: &dns::Name, refusal: &ZoneRefusal) -> Vec<Note> {
+    let (origin, namespace) = (named.undotted(), &entry.key.reference.namespace);
+    match refusal {
+        ZoneRefusal::NotDelegated(outer) => Note::stalled(
+            "NotDelegated",
+            format!(
+                "{origin} lies in Zone {outer}, whose delegations do not allow this sub-zone from namespace \
+                 {namespace}; this Zone is not served and adopts nothing: add {origin} to the `zones` of a delegation \
+                 there, or grant the domain to the namespace by the annotation {DOMAINS_ANNOTATION}"
+            ),
+        ),
+        ZoneRefusal::NotGranted(reason) => {
+            let message = not_granted(&origin, reason);
+            Note::stalled(
+                "DomainNotGranted",
+                format!("{message}; this Zone is not served and adopts nothing"),
+            )
+        }
+        ZoneRefusal::NameInFile(file) => Note::stalled(
+            "NameConflict",
+            format!(
+                "{origin} already has records in the zone file {file}; this Zone is not served and adopts nothing: \
+                 remove the records there, delegate {origin} by NS records, or grant the domain to namespace \
+                 {namespace} by the annotation {DOMAINS_ANNOTATION}"
+            ),
+        ),
+        ZoneRefusal::NameHeld => Note::stalled("NameConflict", takes_names(planner, entry, named)),
+    }
+}
+
+/// Whose names a Zone would take away.
+fn takes_names(planner: &Planner, entry: &Entry, origin: &dns::Name) -> String {
+    let zone = entry.object.as_ref().map(|object| Rank::of(entry.key.cluster, object));
+    let held = zone.as_ref().and_then(|zone| held_below(&planner.snapshot, &planner.table, zone, origin));
+    let held = match held {
+        Some((first, name)) => {
+            // Of several objects that want the name, the one that is answered has it.
+            let holder = planner.answered_for(&name, &entry.key.reference.namespace).unwrap_or(first);
+            let kind = holder.kind.map_or("zone file", Kind::kind);
+            format!("{} already belongs to {kind} {holder}", name.undotted())
+        }
+        None => "names in it already belong to objects of other namespaces".to_owned(),
+    };
+    let (origin, namespace) = (origin.undotted(), &entry.key.reference.namespace);
+    format!(
+        "{held}; this Zone is not served and adopts nothing, so that no name changes hands: a platform administrator \
+         can grant {origin} to namespace {namespace} by the annotation {DOMAINS_ANNOTATION} on the Namespace"
+    )
+}
+
+impl Planner {
+    /// The object outside a namespace that a name is answered for, in whichever zone.
+    fn answered_for(&self, name: &dns::Name, namespace: &str) -> Option<Rank> {
+        let zones = name.suffix_keys().filter_map(|key| self.zone_numbers.get(key));
+        let nodes = zones.filter_map(|zone| self.zones[*zone as usize].nodes.get(name));
+        let kept = nodes.flat_map(|node| node.owners()).filter(|kept| !kept.yields);
+        let owners = kept.filter_map(|kept| Some(self.evaluated(kept.owner?)?.rank.clone()));
+        owners.filter(|rank| *rank.namespace != *namespace).min()
+    }
 }
 
 fn refused(outcome: &ZoneOutcome) -> Vec<Note> {
@@ -51,7 +120,8 @@ fn refused(outcome: &ZoneOutcome) -> Vec<Note> {
 
 fn served(planner: &Planner, entry: &Entry, outcome: &ZoneOutcome) -> Note {
     if let Some(class) = &outcome.missing_class {
-        let message = format!("there is no DNSClass {class} to publish the zone; create it");
+        let class = (Kind::DNSClass, "", &**class);
+        let message = planner.absent(entry.key.cluster, class, " to publish the zone; create it");
         return Note::waiting("DNSClassNotFound", message);
     }
     let class = match entry.object.as_ref().map(|object| &object.spec) {
@@ -90,17 +160,18 @@ pub(crate) fn record(planner: &Planner, id: Id, entry: &Entry, outcome: &RecordO
             vec![Note::waiting("Occluded", message)]
         }
         RecordState::ZoneMissing(zone) => {
-            vec![Note::waiting(
-                "ZoneNotFound",
-                format!("there is no served Zone {zone}, to which spec.zoneRef refers"),
-            )]
+            vec![zone_missing(planner, entry, zone)]
         }
         RecordState::ZoneConflicted(zone) => {
             let message = format!("Zone {zone} does not hold its origin, so it adopts nothing");
             vec![Note::waiting("ZoneConflicted", message)]
         }
         RecordState::NoZone => {
-            vec![Note::waiting("ZoneNotFound", format!("no Zone holds {name}; create one"))]
+            let around = outcome.fqdn.as_ref().and_then(|name| planner.unanswered_name(name));
+            vec![match around {
+                Some(message) => Note::waiting("ZoneUnavailable", message),
+                None => Note::waiting("ZoneNotFound", format!("no Zone holds {name}; create one")),
+            }]
         }
         RecordState::NotDelegated(zone) => {
             let rtype = record_type(planner, id);
@@ -109,6 +180,7 @@ pub(crate) fn record(planner: &Planner, id: Id, entry: &Entry, outcome: &RecordO
             );
             Note::stalled("NotDelegated", message)
         }
+        RecordState::NotGranted(reason) => Note::stalled("DomainNotGranted", not_granted(&name, reason)),
         RecordState::OutOfZone(origin) => {
             let message =
                 format!("{name} does not lie in {}, the zone that spec.zoneRef means", origin.undotted());
@@ -121,6 +193,20 @@ pub(crate) fn record(planner: &Planner, id: Id, entry: &Entry, outcome: &RecordO
         RecordState::BadName(error) => Note::stalled("InvalidName", error.to_string()),
         RecordState::BadData(error) => Note::stalled("InvalidData", error.to_string()),
     }
+}
+
+/// What is said where the Zone that spec.zoneRef means is missing, invalid or not served.
+fn zone_missing(planner: &Planner, entry: &Entry, zone: &str) -> Note {
+    let (namespace, name) = zone.split_once('/').unwrap_or(("", zone));
+    let reference = ObjectRef { kind: Kind::Zone, namespace: namespace.into(), name: name.into() };
+    let message = match planner.object(entry.key.cluster, &reference) {
+        Some(_) => format!("Zone {zone}, to which spec.zoneRef refers, is not served; its status says why"),
+        None => {
+            let advice = ", to which spec.zoneRef refers; create it";
+            planner.absent(entry.key.cluster, (Kind::Zone, namespace, name), advice)
+        }
+    };
+    Note::waiting("ZoneNotFound", message)
 }
 
 fn record_type(planner: &Planner, id: Id) -> &str {

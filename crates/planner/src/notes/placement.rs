@@ -1,8 +1,11 @@
 //! The words for Placements: whether they are answered, how their regions are, and how their class steers.
 
+use api::Kind;
+
 use super::dnsclass::handed_over;
 use super::fate::{Fate, failed, foreign, status};
 use super::steering::steering;
+use super::tenancy::not_granted;
 use crate::backing::Backing;
 use crate::front::placement::{Lack, PlacementOutcome, PlacementState, Region};
 use crate::note::Note;
@@ -14,7 +17,7 @@ use crate::snapshot::{Entry, Id};
 pub(crate) fn placement(planner: &Planner, id: Id, entry: &Entry, outcome: &PlacementOutcome) -> Vec<Note> {
     let mut notes = match &outcome.state {
         PlacementState::Claimed => claimed(planner, id, entry, outcome),
-        state => refused(outcome, state),
+        state => refused(planner, entry, outcome, state),
     };
     if outcome.state == PlacementState::Claimed {
         notes.push(healthy(planner, id, entry, outcome));
@@ -34,7 +37,12 @@ fn class_of(outcome: &PlacementOutcome) -> &str {
     outcome.class.as_ref().map_or("", |(class, _)| class)
 }
 
-fn refused(outcome: &PlacementOutcome, state: &PlacementState) -> Vec<Note> {
+fn refused(
+    planner: &Planner,
+    entry: &Entry,
+    outcome: &PlacementOutcome,
+    state: &PlacementState,
+) -> Vec<Note> {
     let name = name_of(outcome);
     match state {
         PlacementState::Claimed => Vec::new(),
@@ -42,7 +50,7 @@ fn refused(outcome: &PlacementOutcome, state: &PlacementState) -> Vec<Note> {
             let message = "no region has an address or a host name yet; the condition Regions says why";
             vec![Note::waiting("NoAddress", message)]
         }
-        PlacementState::NoClass(class) => vec![no_class(class)],
+        PlacementState::NoClass(class) => vec![no_class(planner, entry, class)],
         PlacementState::OutsideClass(zones) => Note::stalled(
             "InvalidConfiguration",
             format!(
@@ -60,6 +68,7 @@ fn refused(outcome: &PlacementOutcome, state: &PlacementState) -> Vec<Note> {
             );
             Note::stalled("NotDelegated", message)
         }
+        PlacementState::NotGranted(reason) => Note::stalled("DomainNotGranted", not_granted(&name, reason)),
         PlacementState::OtherView(zone) => Note::stalled(
             "InvalidConfiguration",
             format!("{name} lies in Zone {zone}, which another DNSClass publishes; choose that class"),
@@ -71,8 +80,9 @@ fn refused(outcome: &PlacementOutcome, state: &PlacementState) -> Vec<Note> {
     }
 }
 
-fn no_class(class: &str) -> Note {
-    Note::waiting("DNSClassNotFound", format!("there is no DNSClass {class}; create it"))
+fn no_class(planner: &Planner, entry: &Entry, class: &str) -> Note {
+    let message = planner.absent(entry.key.cluster, (Kind::DNSClass, "", class), "; create it");
+    Note::waiting("DNSClassNotFound", message)
 }
 
 fn claimed(planner: &Planner, id: Id, entry: &Entry, outcome: &PlacementOutcome) -> Vec<Note> {
@@ -85,7 +95,7 @@ fn claimed(planner: &Planner, id: Id, entry: &Entry, outcome: &PlacementOutcome)
         Some((_, Some(Backing::Embedded))) => vec![answered(planner, entry, class)],
         Some((_, Some(Backing::ExternalDNS(_)))) => handed_over(planner, id),
         Some((_, Some(_))) => provided(planner, id, entry, outcome),
-        Some((_, None)) => vec![no_class(class)],
+        Some((_, None)) => vec![no_class(planner, entry, class)],
     }
 }
 
@@ -174,6 +184,14 @@ fn regions(outcome: &PlacementOutcome, is_tree: bool) -> Option<Note> {
     if outcome.is_frozen {
         let message = format!("what was answered last still is: {}", lacks.join("; "));
         return Some(Note::lacking("Regions", "Frozen", message));
+    }
+    let rejected: Vec<String> = outcome
+        .regions
+        .iter()
+        .filter_map(|region| Some(format!("region {}: {}", region.name, region.rejected.as_ref()?)))
+        .collect();
+    if !rejected.is_empty() {
+        return Some(Note::lacking("Regions", "InvalidAddress", rejected.join("; ")));
     }
     if !lacks.is_empty() {
         return Some(Note::lacking("Regions", "NoAddress", lacks.join("; ")));

@@ -1,12 +1,13 @@
 //! The words for the router family, as document 000 has them.
 
-use api::Spec;
+use api::{Kind, Spec};
 
 use super::published::published;
 use crate::front::dns_policy::{PolicyOutcome, PolicyState};
 use crate::front::gateway::{GatewayOutcome, GatewayState};
 use crate::front::service_route::RouteOutcome;
 use crate::hosts::LIMIT;
+use crate::input::ObjectRef;
 use crate::note::{Note, Severity};
 use crate::planner::Planner;
 use crate::snapshot::{Entry, Id};
@@ -23,29 +24,35 @@ pub(crate) fn identity(unserved: &[Box<str>]) -> Vec<Note> {
     notes
 }
 
-pub(crate) fn configuration(missing: &[Box<str>]) -> Vec<Note> {
-    let mut notes = vec![Note::ready("ConfigurationValid", "DNSConfiguration is valid")];
-    if !missing.is_empty() {
-        let message =
-            format!("there is no DNSClass {}; what is addressed to it is not delivered", missing.join(", "));
-        notes.push(Note::lacking("ClassesFound", "DNSClassNotFound", message));
+pub(crate) fn configuration(planner: &Planner, entry: &Entry, missing: &[Box<str>]) -> Vec<Note> {
+    if missing.is_empty() {
+        return vec![Note::ready("ConfigurationValid", "DNSConfiguration is valid")];
     }
-    notes
+    let absence = |class: &str| {
+        let reference = ObjectRef { kind: Kind::DNSClass, namespace: "".into(), name: class.into() };
+        planner.snapshot.absence(entry.key.cluster, &reference)
+    };
+    let message = format!(
+        "{}; what is addressed to its controllers is not delivered; create it or correct dnsClassRef",
+        missing.iter().map(|class| absence(class)).collect::<Vec<_>>().join(", ")
+    );
+    vec![Note::waiting("DNSClassNotFound", message)]
 }
 
-pub(crate) fn policy(outcome: &PolicyOutcome) -> Note {
+pub(crate) fn policy(planner: &Planner, entry: &Entry, outcome: &PolicyOutcome) -> Note {
     match &outcome.state {
         PolicyState::Active => Note::ready("PolicyActive", "DNSPolicy is active for this cluster"),
-        PolicyState::Conflicted(holder) => {
-            let message =
-                format!("DNSPolicy {holder} of this namespace is older and applies; remove one of the two");
+        PolicyState::Conflicted(holder, reason) => {
+            let message = format!(
+                "DNSPolicy {holder} of this namespace applies, which {reason}; remove one of the two"
+            );
             Note::waiting("Conflicted", message)
         }
         // A policy that another cluster serves is as it should be here, so it is ready.
         PolicyState::OtherRegion { .. } | PolicyState::OtherCluster { .. } => {
-            Note::ready("PolicyInactive", inactive(&outcome.state))
+            Note::ready("PolicyInactive", inactive(planner, entry, &outcome.state))
         }
-        state => Note::waiting(missing_reason(state), inactive(state)),
+        state => Note::waiting(missing_reason(state), inactive(planner, entry, state)),
     }
 }
 
@@ -57,11 +64,17 @@ fn missing_reason(state: &PolicyState) -> &'static str {
     }
 }
 
+fn no_identity(planner: &Planner, entry: &Entry) -> String {
+    planner.absent(entry.key.cluster, (Kind::ClusterIdentity, "", "cluster-identity"), "")
+}
+
 /// Why a policy does nothing here.
-fn inactive(state: &PolicyState) -> String {
+fn inactive(planner: &Planner, entry: &Entry, state: &PolicyState) -> String {
     match state {
-        PolicyState::NoIdentity => "there is no ClusterIdentity cluster-identity".to_owned(),
-        PolicyState::NoConfiguration => "there is no DNSConfiguration dns-config".to_owned(),
+        PolicyState::NoIdentity => no_identity(planner, entry),
+        PolicyState::NoConfiguration => {
+            planner.absent(entry.key.cluster, (Kind::DNSConfiguration, "", "dns-config"), "")
+        }
         PolicyState::NoMatch(regions) => {
             format!(
                 "no controller of the DNSConfiguration serves {}; add one with that region",
@@ -78,7 +91,7 @@ fn inactive(state: &PolicyState) -> String {
                 "DNSPolicy is inactive in this cluster: sourceCluster is {wanted} and this cluster is {own}"
             )
         }
-        PolicyState::Conflicted(holder) => format!("DNSPolicy {holder} applies"),
+        PolicyState::Conflicted(holder, _) => format!("DNSPolicy {holder} applies"),
         PolicyState::Active => "DNSPolicy is active for this cluster".to_owned(),
     }
 }
@@ -96,6 +109,9 @@ pub(crate) fn gateway(planner: &Planner, id: Id, entry: &Entry, outcome: &Gatewa
             format!("the load balancer has addresses and the host name {host}; the addresses are used");
         notes.push(Note::lacking("HostNameUsed", "AddressesWin", message));
     }
+    if let Some(rejected) = &outcome.rejected {
+        notes.push(Note::lacking("AddressesValid", "InvalidAddress", &**rejected));
+    }
     notes.extend(published(planner, id));
     notes
 }
@@ -107,15 +123,15 @@ fn gateway_ready(planner: &Planner, id: Id, entry: &Entry, outcome: &GatewayOutc
     let waiting = |reason, message: &str| vec![Note::waiting(reason, message)];
     match &outcome.state {
         GatewayState::BadHost(error) => Note::stalled("InvalidHostname", bad_host(GATEWAY_PARTS, error)),
-        GatewayState::Conflict { host, holder } => {
+        GatewayState::Conflict { host, holder, reason } => {
             let message = format!(
-                "{} belongs to Gateway {holder}, which is older and has another controller; choose another targetPostfix",
+                "{} belongs to Gateway {holder} of another controller, which {reason}; choose another targetPostfix",
                 host.undotted()
             );
             Note::stalled("NameConflict", message)
         }
         GatewayState::NoIdentity => {
-            waiting("ClusterIdentityNotFound", "there is no ClusterIdentity cluster-identity")
+            vec![Note::waiting("ClusterIdentityNotFound", no_identity(planner, entry))]
         }
         _ if !planner.hosts.contains_key(&entry.key) => {
             waiting("NoServiceRoutes", "no valid ServiceRoute refers to this Gateway")
@@ -152,7 +168,7 @@ pub(crate) fn route(planner: &Planner, id: Id, entry: &Entry, outcome: &RouteOut
                 format!("namespace {namespace} has no valid DNSPolicy; create one"),
             )]
         }
-        RouteOutcome::PolicyInactive { why, .. } => vec![route_of_inactive(why)],
+        RouteOutcome::PolicyInactive { why, .. } => vec![route_of_inactive(planner, entry, why)],
         RouteOutcome::AtApex(zone) => Note::stalled(
             "NameConflict",
             format!(
@@ -161,9 +177,10 @@ pub(crate) fn route(planner: &Planner, id: Id, entry: &Entry, outcome: &RouteOut
         ),
         RouteOutcome::NoGateway => vec![Note::waiting(
             "GatewayNotFound",
-            format!(
-                "there is no Gateway {}; create it or correct gatewayName and gatewayNamespace",
-                gateway()
+            planner.absent(
+                entry.key.cluster,
+                (Kind::Gateway, &spec.gateway_namespace, &spec.gateway_name),
+                "; create it or correct gatewayName and gatewayNamespace",
             ),
         )],
         RouteOutcome::GatewayConflict(holder) => vec![Note::waiting(
@@ -174,7 +191,7 @@ pub(crate) fn route(planner: &Planner, id: Id, entry: &Entry, outcome: &RouteOut
             ),
         )],
         RouteOutcome::NoIdentity => {
-            vec![Note::waiting("ClusterIdentityNotFound", "there is no ClusterIdentity cluster-identity")]
+            vec![Note::waiting("ClusterIdentityNotFound", no_identity(planner, entry))]
         }
         RouteOutcome::BadHost(error) => {
             Note::stalled("InvalidHostname", bad_host("serviceName, environment and application", error))
@@ -188,8 +205,8 @@ pub(crate) fn route(planner: &Planner, id: Id, entry: &Entry, outcome: &RouteOut
 }
 
 /// A route waits for its policy; where another cluster serves it, that is how it should be.
-fn route_of_inactive(why: &PolicyState) -> Note {
-    let waiting = Note::waiting("DNSPolicyInactive", inactive(why));
+fn route_of_inactive(planner: &Planner, entry: &Entry, why: &PolicyState) -> Note {
+    let waiting = Note::waiting("DNSPolicyInactive", inactive(planner, entry, why));
     match why {
         PolicyState::OtherRegion { .. } | PolicyState::OtherCluster { .. } => {
             Note { severity: Severity::Info, ..waiting }

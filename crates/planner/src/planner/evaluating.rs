@@ -161,12 +161,14 @@ impl Planner {
             if let Some(node) = self.zones[zone as usize].nodes.get_mut(&claim.name) {
                 node.claims.retain(|(owner, _)| *owner != id);
             }
+            self.count_claim(zone, claim, false);
             work.nodes.push((zone, claim.name.clone()));
         }
         for (number, claim) in new.iter().enumerate() {
             let zone = self.zone_number(&claim.zone);
             let node = self.zones[zone as usize].nodes.entry(claim.name.clone()).or_default();
             node.claims.push((id, number as u16));
+            self.count_claim(zone, claim, true);
             work.nodes.push((zone, claim.name.clone()));
         }
     }

@@ -9,7 +9,6 @@ use super::{Ids, Planner, Work};
 use crate::children::{ChildRef, Made};
 use crate::delta::{ChangeKind, Delta};
 use crate::facts::Index;
-use crate::front::kuadrant_policy::targets;
 use crate::input::ClusterId;
 use crate::place::Scope;
 use crate::record_tree::hosts_of;
@@ -96,12 +95,9 @@ impl Planner {
         let mut policies = Vec::new();
         for key in ids.0.iter().filter_map(|id| Some(&self.snapshot.entry(*id)?.key)) {
             if key.reference.kind == Kind::ListenerGateway {
-                let index = Index::GatewayPolicies(key.cluster, key.reference.namespace.clone());
-                let beside = self.snapshot.indexed(&index).map(|(_, id)| id);
-                let targets = |id: &Id| {
-                    self.snapshot.object(*id).is_some_and(|policy| targets(policy, &key.reference.name))
-                };
-                policies.extend(beside.filter(targets));
+                let (namespace, gateway) = (key.reference.namespace.clone(), (*key.reference.name).into());
+                let index = Index::GatewayPolicies(key.cluster, namespace, gateway);
+                policies.extend(self.snapshot.indexed(&index).map(|(_, id)| id));
             }
         }
         policies

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use api::Spec;
 use dns::Name;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Planner, Work};
 use crate::input::ClusterId;
@@ -15,6 +15,7 @@ use crate::memory::Identity;
 use crate::place::{Place, Scope};
 use crate::rank::Rank;
 use crate::snapshot::Id;
+use crate::tenancy::Claimant;
 use crate::zone_table::{Candidate, Source, Zone};
 
 /// A domain that an object implies, the class that it is for (empty where it names none), and whether it is the one that its spec
@@ -25,6 +26,11 @@ type Implied = (Name, Arc<str>, bool);
 #[derive(Debug, Default)]
 pub(crate) struct Domains {
     members: BTreeMap<Name, Members>,
+    /// Those that were zones when the last run ended, where that is remembered: they stay zones as long as they have
+    /// members.
+    stood: FxHashSet<Name>,
+    /// Those that may have become zones in this run, or ceased to be.
+    touched: BTreeSet<Name>,
     of_records: FxHashMap<Id, (Rank, Vec<Implied>)>,
 }
 
@@ -109,13 +115,45 @@ impl Domains {
     }
 
     /// Whether a domain above has been implied for longer: then this one is a part of it, so that nobody
-    /// can cut a name off that another has.
+    /// can cut a name off that another has. One that was a zone stays one, so that no domain that comes later above
+    /// it takes its names into the view of another class.
     fn is_in_an_older(&self, domain: &Name, members: &Members) -> bool {
+        if self.stood.contains(domain) {
+            return false;
+        }
         let mut above = domain.suffixes().skip(1).filter_map(|above| self.members.get(&above));
         above.any(|above| match (above.oldest(), members.oldest()) {
-            (Some(above), Some(own)) => above < own,
+            // Of two that are equally old the one above is there: by a name nobody cuts anything off.
+            (Some(above), Some(own)) => !own.is_created_before(above),
             (above, _) => above.is_some(),
         })
+    }
+
+    /// Takes which domains were zones before.
+    pub(super) fn restore(&mut self, stood: impl IntoIterator<Item = Name>) {
+        for domain in stood {
+            self.touched.insert(domain.clone());
+            self.stood.insert(domain);
+        }
+    }
+
+    /// At the end of a run: remembers which domains are zones; gives those of which that is new.
+    pub(super) fn commit(&mut self, is_zone: impl Fn(&Name) -> bool) -> Vec<Name> {
+        let touched = std::mem::take(&mut self.touched).into_iter();
+        let mut moved = |domain: &Name| match is_zone(domain) {
+            true => self.stood.insert(domain.clone()),
+            false => self.stood.remove(domain),
+        };
+        touched.filter(|domain| moved(domain)).collect()
+    }
+
+    /// The domains that are remembered to be zones.
+    pub(super) fn stood(&self) -> impl Iterator<Item = &Name> {
+        self.stood.iter()
+    }
+
+    pub(super) fn has_stood(&self, domain: &Name) -> bool {
+        self.stood.contains(domain)
     }
 }
 
@@ -128,8 +166,9 @@ impl Planner {
             None => Rank::of_file(entry.key.cluster, &entry.key.reference.name),
         });
         let own = self.snapshot.object(id).filter(|object| !object.meta.deleting);
-        let own = own.and_then(|object| implied(&object.spec));
-        let remembered = self.delivering.memory.get(&id).into_iter().flat_map(|memory| memory.identities());
+        let own = own.filter(|_| self.is_granted_all(id)).and_then(|object| implied(&object.spec));
+        let memory = self.memory_so_far(id);
+        let remembered = memory.iter().flat_map(|memory| memory.identities());
         // Where our own server answers, what once stood elsewhere is no zone.
         let is_elsewhere = |one: &&Identity| !self.views.places.contains(&Place::Class(one.class.clone()));
         let own = own.map(|(domain, class)| (domain, class, true));
@@ -140,6 +179,23 @@ impl Planner {
             let rank = rank.unwrap_or_else(|| Rank::of_file(ClusterId(0), &Arc::from("")));
             work.domains.extend(self.domains.set(id, rank, all.into_iter().collect()));
         }
+    }
+
+    /// Whether domain grants let an object have its names. One that may not have them implies no zone: it would make the
+    /// server deny every other name of a domain that is not the namespace's.
+    fn is_granted_all(&self, id: Id) -> bool {
+        let tenancy = self.snapshot.tenancy();
+        let Some(entry) = self.snapshot.entry(id).filter(|_| !tenancy.permits_everything()) else {
+            return true;
+        };
+        let claimant = Claimant { cluster: entry.key.cluster, namespace: &entry.key.reference.namespace };
+        self.snapshot.names_wanted(id).iter().all(|name| tenancy.grant(claimant, None, name).is_ok())
+    }
+
+    /// Counts anew what the objects at and below a domain imply, whose grant has changed.
+    pub(super) fn imply_below(&mut self, domain: &Name, work: &mut Work) {
+        let wanting: Vec<Id> = self.table.wanted.below(domain).map(|(_, id)| id).collect();
+        wanting.into_iter().for_each(|id| self.imply(id, work));
     }
 
     /// Puts up and takes away the zones of domains that were touched, or that lie in a declared zone that was.
@@ -156,6 +212,9 @@ impl Planner {
         }
         for domain in domains {
             let candidate = self.domain_candidate(&domain);
+            if self.remembers() {
+                self.domains.touched.insert(domain.clone());
+            }
             origins.extend(self.table.set(Source::Domain(domain), candidate));
         }
     }

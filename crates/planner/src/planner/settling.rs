@@ -4,6 +4,7 @@
 //! wanted ─► owed ─► (read back) ─► applied ─► (moved: kept until the new one stands) ─► absent
 //! ```
 
+use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 
 use api::dnsclass::AppliedIdentity;
@@ -137,6 +138,18 @@ impl Planner {
             None => memory.owed.retain(|owed| owed.handed),
         }
         memory
+    }
+
+    /// What is remembered of an object, whether or not it was settled in this process. So the zones that it
+    /// implies are there when it is settled for the first time.
+    pub(super) fn memory_so_far(&self, id: Id) -> Option<Cow<'_, Memory>> {
+        if let Some(known) = self.delivering.memory.get(&id) {
+            return Some(Cow::Borrowed(known));
+        }
+        let entry = self.snapshot.entry(id)?;
+        let delivers = !matches!(self.setting, Setting::Server { .. });
+        let is_record = entry.key.reference.kind == Kind::DNSRecord;
+        (delivers && is_record).then(|| Cow::Owned(self.remembered_before(id)))
     }
 
     fn remembered_before(&self, id: Id) -> Memory {
@@ -319,13 +332,14 @@ impl Planner {
             && let Some(wanted) = self.wanted_identity(id, outcome)
         {
             let withheld = self.is_withheld(id, outcome);
-            let terms = (outcome.adopts, self.terms(id));
+            let terms = (self.adopts(outcome), self.terms(id));
             let hash = hash(&(wanted.rtype, withheld, &wanted.domain, &outcome.properties, terms));
             duties.push((self.zone_of(wanted), wanted.name.clone(), hash));
         }
         let remembered = self.delivering.memory.get(&id).into_iter().flat_map(Memory::identities);
         for kept in remembered.filter(|one| self.is_kept_for(id, one)) {
-            duties.push((self.zone_of(kept), kept.name.clone(), hash(&(kept.rtype, &kept.class))));
+            let hash = hash(&(kept.rtype, &kept.class, &kept.domain));
+            duties.push((self.zone_of(kept), kept.name.clone(), hash));
         }
         duties.into_iter().map(|(zone, name, hash)| (self.zone_number(&zone), name, hash)).collect()
     }

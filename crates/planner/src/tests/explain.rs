@@ -144,7 +144,7 @@ fn a_lost_name_says_to_whom() {
     assert_eq!(short(&story.losers), ["ServiceRoute zoo/api NameConflict"]);
     assert_eq!(
         story.losers[0].records,
-        ["CNAME aks01-weu-pub.example.org. in weu, ttl 300, but it belongs to shop/api"]
+        ["CNAME aks01-weu-pub.example.org. in weu, ttl 300, but it belongs to ServiceRoute shop/api"]
     );
 }
 
@@ -203,4 +203,43 @@ fn the_way_of_a_gateway_names_its_policy_its_clusters_and_how_its_classes_steer(
         reduced,
     ];
     assert_eq!(story.makers[0].way, way);
+}
+
+#[test]
+fn an_answer_names_what_is_not_in_force_behind_it() {
+    let mut planner = world();
+    let name = Name::parse("api-ns-p-prod-shop.example.org").unwrap();
+    assert_eq!(planner.explain(&name).not_in_force, []);
+    let controllers = json!({ "externalDNSControllers": [
+        { "name": "dns-weu", "region": "weu", "dnsClassRef": { "name": "nowhere" } },
+    ] });
+    planner.apply(vec![
+        object("cluster.router.io/v1alpha1", "DNSConfiguration", "", "dns-config", controllers),
+        route("shop", "api", "api", "nowhere"),
+    ]);
+    let told = planner.explain(&name).not_in_force;
+    let told: Vec<String> =
+        told.iter().map(|one| format!("{} {} {}", one.kind, one.object, one.reason)).collect();
+    assert_eq!(
+        told,
+        ["DNSConfiguration dns-config DNSClassNotFound", "ServiceRoute shop/api GatewayNotFound"]
+    );
+    let other = planner.explain(&Name::parse("www.example.net").unwrap());
+    assert_eq!(other.not_in_force, [], "it depends on neither");
+}
+
+#[test]
+fn a_gateway_without_addresses_and_a_zone_that_is_not_served_say_why() {
+    let mut planner = world();
+    planner.apply(vec![
+        object("kubi.zone/v1alpha1", "Zone", "dns", "other", json!({ "domainName": "example.net" })),
+        put(json!({
+            "apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway",
+            "metadata": { "namespace": "dns", "name": "dark" },
+            "spec": { "listeners": [{ "name": "a", "hostname": "dark.example.net" }] },
+        })),
+    ]);
+    let missing = |name: &str| short(&planner.explain(&Name::parse(name).unwrap()).missing);
+    assert_eq!(missing("dark.example.net"), ["Gateway dns/dark NoAddress"]);
+    assert_eq!(missing("example.net"), ["Zone dns/other NameConflict"]);
 }

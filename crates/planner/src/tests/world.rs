@@ -19,7 +19,7 @@ use manifests::{kind_of, manifest};
 use told::{abilities, at_time, since, told, without_write};
 
 /// The kinds, zone files, what providers say, what directs Placements, and the kinds that came later.
-const KINDS_AND_MORE: u8 = 19;
+const KINDS_AND_MORE: u8 = 20;
 
 /// One thing that happens, by numbers that shrink well.
 #[derive(Clone, Copy, Debug)]
@@ -34,8 +34,10 @@ pub(crate) struct Step {
 /// What a source would know after some steps: enough to plan from nothing.
 pub(crate) struct Model {
     clusters: u8,
+    /// The newest valid version of each object, in force or not.
     valid: BTreeMap<ObjectKey, Arc<Object>>,
-    trouble: BTreeMap<ObjectKey, Change>,
+    /// What was last reported of each object: a version, or that it is broken.
+    newest: BTreeMap<ObjectKey, Change>,
     files: BTreeMap<(ClusterId, Arc<str>), FileHistory>,
     failures: BTreeMap<ChildRef, String>,
     /// What providers said last.
@@ -53,12 +55,12 @@ type FileHistory = (Option<Change>, Option<Change>);
 
 impl Model {
     pub(crate) fn new(clusters: u8) -> Model {
-        let (valid, trouble, files, failures, told) = Default::default();
+        let (valid, newest, files, failures, told) = Default::default();
         let (looked_up, health, held, targets, directions, abilities) = Default::default();
         Model {
             clusters,
             valid,
-            trouble,
+            newest,
             files,
             failures,
             told,
@@ -69,6 +71,11 @@ impl Model {
             directions,
             abilities,
         }
+    }
+
+    /// Whether there is neither an object nor a file.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.newest.is_empty() && self.files.is_empty()
     }
 
     /// Takes a step and gives the change that a source would report.
@@ -89,13 +96,19 @@ impl Model {
         match step.what % 8 {
             0 | 1 => {
                 self.valid.remove(&key);
-                self.trouble.remove(&key);
+                self.newest.remove(&key);
                 self.directions.remove(&key);
                 Change::Delete(cluster, reference)
             }
             2 => {
-                let change = Change::Broken(cluster, reference, vec![Problem::new("spec", "?", "broken")]);
-                self.trouble.insert(key, change.clone());
+                let problems = vec![Problem::new("spec", "?", "broken")];
+                let change = match kind {
+                    Kind::Zone if !step.shape.is_multiple_of(8) => {
+                        Change::BrokenZone(cluster, object, problems)
+                    }
+                    _ => Change::Broken(cluster, reference, problems),
+                };
+                self.newest.insert(key, change.clone());
                 change
             }
             3 => {
@@ -103,7 +116,7 @@ impl Model {
                     self.forget_namesake(&key, &object);
                     if !self.valid.contains_key(&key) {
                         self.valid.insert(key.clone(), object.clone());
-                        self.trouble.remove(&key);
+                        self.newest.insert(key, Change::Put(cluster, object.clone()));
                     }
                 }
                 Change::LastValid(cluster, object)
@@ -113,21 +126,10 @@ impl Model {
                 let change = Change::Put(cluster, object.clone());
                 if api::validate(&object).is_empty() {
                     self.valid.insert(key.clone(), object);
-                    self.trouble.remove(&key);
-                } else {
-                    self.delete_in_force(&key, &object);
-                    self.trouble.insert(key, change.clone());
                 }
+                self.newest.insert(key, change.clone());
                 change
             }
-        }
-    }
-
-    /// The version in force is being deleted with the newest one, useful or not.
-    fn delete_in_force(&mut self, key: &ObjectKey, newest: &Object) {
-        if let Some(known) = self.valid.get_mut(key).filter(|_| newest.meta.deleting) {
-            let (meta, published) = (newest.meta.clone(), newest.published.clone());
-            *known = Arc::new(Object { meta, spec: known.spec.clone(), published });
         }
     }
 
@@ -265,9 +267,12 @@ impl Model {
         }
     }
 
-    /// Everything, as one batch: each object's last valid version, then what is wrong with the newest.
-    pub(crate) fn everything(&self) -> Vec<Change> {
-        let valid = self.valid.iter().map(|(key, object)| Change::Put(key.cluster, object.clone()));
+    /// Everything, as one batch: the version in force of each object, then its newest version.
+    pub(crate) fn everything(&self, running: &Planner) -> Vec<Change> {
+        let in_force = self.newest.keys().filter_map(|key| {
+            let object = running.object(key.cluster, &key.reference)?;
+            Some(Change::Put(key.cluster, object.clone()))
+        });
         let files = self.files.values().flat_map(|(good, bad)| good.iter().chain(bad)).cloned();
         let failures = self.failures.iter();
         let failures =
@@ -282,7 +287,7 @@ impl Model {
         let abilities = self.abilities.iter();
         let abilities = abilities.map(|(class, one)| Change::ClassAbilities(class.clone(), one.clone()));
         let classes = classes.chain(targets).chain(directions).chain(abilities);
-        let objects = valid.chain(self.trouble.values().cloned()).chain(files);
+        let objects = in_force.chain(self.newest.values().cloned()).chain(files);
         objects.chain(failures).chain(told).chain(classes).collect()
     }
 }

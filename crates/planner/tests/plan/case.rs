@@ -20,25 +20,25 @@ const TODAY: u32 = 20_260_101;
 pub(crate) struct Case {
     pub(crate) name: String,
     folder: PathBuf,
-    clusters: Vec<String>,
+    pub(crate) clusters: Vec<String>,
     setting: Setting,
     /// The changes of the world itself, then those of each step.
     pub(crate) steps: Vec<Vec<Change>>,
 }
 
-fn testdata() -> PathBuf {
+pub(crate) fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
 }
 
 /// What a folder holds, sorted by name.
-fn entries(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     paths
 }
 
-fn file_name(path: &Path) -> String {
+pub(crate) fn file_name(path: &Path) -> String {
     path.file_name().unwrap().to_string_lossy().into_owned()
 }
 
@@ -177,13 +177,18 @@ fn inputs(folder: &Path) -> Vec<PathBuf> {
 
 fn file_changes(cluster: ClusterId, path: &Path) -> Vec<Change> {
     let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    if path.extension().is_some_and(|end| end == "zone") {
-        return vec![zone_file(cluster, &file_name(path), &text)];
+    match path.extension().is_some_and(|end| end == "zone") {
+        true => vec![zone_file(cluster, &file_name(path), &text)],
+        false => text_changes(cluster, &text),
     }
+}
+
+/// The changes that the text of a YAML file stands for.
+pub(crate) fn text_changes(cluster: ClusterId, text: &str) -> Vec<Change> {
     let directives = text.lines().filter_map(|line| line.strip_prefix("# ")?.split_once(": "));
     let mut all: Vec<Change> =
         directives.flat_map(|(word, rest)| directive(cluster, word, rest.trim())).collect();
-    all.extend(documents(&text).iter().filter_map(|document| object(cluster, document)));
+    all.extend(documents(text).iter().filter_map(|document| object(cluster, document)));
     all
 }
 
@@ -273,6 +278,9 @@ fn object(cluster: ClusterId, document: &str) -> Option<Change> {
     };
     Some(match decode(kind, document) {
         Ok(object) => Change::Put(cluster, Arc::new(object)),
+        Err(problem) if kind == Kind::Zone && api::zone_sketch(&head).is_some() => {
+            Change::BrokenZone(cluster, Arc::new(api::zone_sketch(&head)?), vec![problem])
+        }
         Err(problem) => {
             let [namespace, name] = ["namespace", "name"].map(|key| text(&head["metadata"][key]).into());
             Change::Broken(cluster, ObjectRef { kind, namespace, name }, vec![problem])
@@ -333,6 +341,9 @@ fn subject(change: &Change) -> (u16, String) {
         Change::Put(cluster, one) | Change::LastValid(cluster, one) => {
             (cluster.0, object(one.kind(), &one.meta.namespace, &one.meta.name))
         }
+        Change::BrokenZone(cluster, one, _) => {
+            (cluster.0, object(one.kind(), &one.meta.namespace, &one.meta.name))
+        }
         Change::Broken(cluster, one, _) | Change::Delete(cluster, one) => {
             (cluster.0, object(one.kind, &one.namespace, &one.name))
         }
@@ -351,6 +362,7 @@ fn subject(change: &Change) -> (u16, String) {
         Change::ClassHealth(class, _) => (0, format!("health {class}")),
         Change::ClassHeld(class, _) => (0, format!("held {class}")),
         Change::Remembered(cluster, one, _) => (cluster.0, format!("memory {} {}", one.namespace, one.name)),
+        Change::Holders(_) => (0, "holders".to_owned()),
         Change::Leading(_) => (0, "leading".to_owned()),
         Change::Today(_) => (0, "today".to_owned()),
     }

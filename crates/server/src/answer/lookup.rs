@@ -120,6 +120,9 @@ pub enum Step {
     NxDomain(Name),
 }
 
+/// All that a client learns of a zone whose content is not known.
+pub(crate) const NO_CONTENT: &str = "the zone cannot be loaded; the server's log has the reason";
+
 impl ExtendedError {
     pub(super) fn not_authoritative() -> ExtendedError {
         ExtendedError { code: 20, text: "not in a zone that is served here".to_owned() }
@@ -141,8 +144,9 @@ impl ExtendedError {
         ExtendedError { code: 21, text: "not supported".to_owned() }
     }
 
-    fn no_content(reason: &str) -> ExtendedError {
-        ExtendedError { code: 24, text: reason.to_owned() }
+    /// The reason itself may quote a file or name its path, so no client receives it.
+    fn no_content() -> ExtendedError {
+        ExtendedError { code: 24, text: NO_CONTENT.to_owned() }
     }
 }
 
@@ -245,7 +249,7 @@ impl Walk<'_> {
         let reason = zone.unavailable().unwrap_or_default();
         let step = Step::Unavailable { origin: zone.origin().clone(), reason: reason.to_owned() };
         self.answer.steps.push(step);
-        self.answer.fail(Rcode::ServFail, ExtendedError::no_content(reason));
+        self.answer.fail(Rcode::ServFail, ExtendedError::no_content());
     }
 
     fn node(

@@ -1,10 +1,11 @@
 //! Signatures that were made once, by a digest of the octets that they sign.
 //!
 //! Signing takes some tens of microseconds; looking here less than one. The digest covers owner,
-//! type, data, TTL, window and key, so an entry is never wrong and there is nothing to invalidate:
-//! what is not asked for any more gives way to what is. Memory is bounded from the start.
+//! type, data, TTL, inception, expiration and key, so an entry is never wrong, whatever the clock said when it was
+//! made, and there is nothing to invalidate: what is not asked for any more gives way to what is. Memory is bounded from the start.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ring::digest::{SHA256, digest};
@@ -102,7 +103,10 @@ impl fmt::Debug for SignatureCache {
 
 /// Signatures that several threads and zones share; clones are the same cache.
 #[derive(Clone, Debug)]
-pub struct SharedSignatures(Arc<[Mutex<SignatureCache>]>);
+pub struct SharedSignatures {
+    shards: Arc<[Mutex<SignatureCache>]>,
+    made: Arc<AtomicU64>,
+}
 
 impl Default for SharedSignatures {
     fn default() -> SharedSignatures {
@@ -114,21 +118,34 @@ impl SharedSignatures {
     /// A cache with room for this many signatures.
     pub fn new(capacity: usize) -> SharedSignatures {
         let shard = |_| Mutex::new(SignatureCache::new(capacity.div_ceil(SHARDS)));
-        SharedSignatures((0..SHARDS).map(shard).collect())
+        SharedSignatures { shards: (0..SHARDS).map(shard).collect(), made: Arc::default() }
+    }
+
+    /// How many signatures were made because they were not kept.
+    pub fn made(&self) -> u64 {
+        self.made.load(Ordering::Relaxed)
+    }
+
+    /// The signature of some octets where it is kept.
+    pub(crate) fn get(&self, octets: &[u8], key: &Key) -> Option<[u8; SIGNATURE]> {
+        let id = SignatureId::new(octets, key);
+        // Whoever panicked with the lock has left whole entries only.
+        self.shard(id)?.lock().unwrap_or_else(PoisonError::into_inner).get(id).copied()
     }
 
     /// The signature of some octets: kept, or made now without anybody waiting for it.
     pub(crate) fn get_or_sign(&self, octets: &[u8], key: &Key) -> Option<[u8; SIGNATURE]> {
-        let id = SignatureId::new(octets, key);
-        let shard = self.0.get(usize::from(id.0[15]) % SHARDS)?;
-        // Whoever panicked with the lock has left whole entries only.
-        let kept = shard.lock().unwrap_or_else(PoisonError::into_inner).get(id).copied();
-        if kept.is_some() {
-            return kept;
+        if let Some(kept) = self.get(octets, key) {
+            return Some(kept);
         }
-        let signature = key.sign(octets)?;
-        shard.lock().unwrap_or_else(PoisonError::into_inner).put(id, signature);
+        self.made.fetch_add(1, Ordering::Relaxed);
+        let (id, signature) = (SignatureId::new(octets, key), key.sign(octets)?);
+        self.shard(id)?.lock().unwrap_or_else(PoisonError::into_inner).put(id, signature);
         Some(signature)
+    }
+
+    fn shard(&self, id: SignatureId) -> Option<&Mutex<SignatureCache>> {
+        self.shards.get(usize::from(id.0[15]) % SHARDS)
     }
 }
 

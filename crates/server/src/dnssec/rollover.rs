@@ -10,7 +10,8 @@
 //!
 //! A step depends on the stored states and the time alone and may be made again without harm, so
 //! whoever is killed in between goes on where the store says. Time only ever adds waiting: a clock
-//! that runs backwards takes no step.
+//! that is set back takes no step, and after a clock was set forward every key waits its whole time
+//! anew, because nothing shows that the time in between has passed.
 
 use ring::rand::SecureRandom;
 
@@ -27,6 +28,22 @@ pub struct Timing {
     pub zone_ttl: u64,
     /// The TTL of the DS record at the parent, with the parent's own propagation.
     pub parent_ds_ttl: u64,
+}
+
+/// The time, and for how long it can be relied on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockReading {
+    /// In seconds since 1970.
+    pub now: u64,
+    /// For how many seconds the clock has not been set forward; [`u64::MAX`] where it never was.
+    pub steady: u64,
+}
+
+impl From<u64> for ClockReading {
+    /// A clock that was never set forward.
+    fn from(now: u64) -> ClockReading {
+        ClockReading { now, steady: u64::MAX }
+    }
 }
 
 /// Why a rollover is not begun or ended.
@@ -75,14 +92,20 @@ impl ZoneKeys {
     }
 
     /// Takes every step whose time has come; says whether there was one.
-    pub fn step(&mut self, timing: Timing, now: u64) -> bool {
+    pub fn step(&mut self, timing: Timing, clock: impl Into<ClockReading>) -> bool {
+        let clock = clock.into();
         let mut changed = false;
-        while let Some(place) = self.keys.iter().position(|key| key.due(timing).is_some_and(|due| due <= now))
-        {
-            self.take_step(place, now);
+        while let Some(place) = self.keys.iter().position(|key| key.is_due(timing, clock)) {
+            self.take_step(place, clock.now);
             changed = true;
         }
         changed
+    }
+
+    /// Whether the time of a step has come.
+    pub fn is_due(&self, timing: Timing, clock: impl Into<ClockReading>) -> bool {
+        let clock = clock.into();
+        self.keys.iter().any(|key| key.is_due(timing, clock))
     }
 
     fn take_step(&mut self, place: usize, now: u64) {
@@ -117,13 +140,22 @@ impl ZoneKeys {
 impl ZoneKey {
     /// When this key leaves its state by itself.
     pub fn due(&self, timing: Timing) -> Option<u64> {
-        let wait = match (self.state, self.key.role()) {
-            (KeyState::Published, _) => u64::from(DNSKEY_TTL) + timing.propagation,
-            (KeyState::Retired, Role::ZoneSigning) => timing.zone_ttl + timing.propagation,
-            (KeyState::Retired, Role::KeySigning) => timing.parent_ds_ttl,
-            (KeyState::Ready | KeyState::Active, _) => return None,
-        };
-        Some(self.since + wait)
+        self.wait(timing).map(|wait| self.since.saturating_add(wait))
+    }
+
+    fn is_due(&self, timing: Timing, clock: ClockReading) -> bool {
+        let is_over = |wait| self.since.saturating_add(wait) <= clock.now && wait <= clock.steady;
+        self.wait(timing).is_some_and(is_over)
+    }
+
+    /// How long this key stays in its state.
+    fn wait(&self, timing: Timing) -> Option<u64> {
+        match (self.state, self.key.role()) {
+            (KeyState::Published, _) => Some(u64::from(DNSKEY_TTL) + timing.propagation),
+            (KeyState::Retired, Role::ZoneSigning) => Some(timing.zone_ttl + timing.propagation),
+            (KeyState::Retired, Role::KeySigning) => Some(timing.parent_ds_ttl),
+            (KeyState::Ready | KeyState::Active, _) => None,
+        }
     }
 
     fn enter(&mut self, state: KeyState, now: u64) {

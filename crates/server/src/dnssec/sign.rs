@@ -12,8 +12,7 @@
 
 use dns::{Name, Rdata, RecordSet, Rtype};
 
-use super::cache::SharedSignatures;
-use super::key::Key;
+use super::key::{Key, SIGNATURE};
 
 const HOUR: u64 = 3600;
 /// How long signatures are used before new ones are made.
@@ -22,8 +21,6 @@ pub const WINDOW: u64 = 7 * 24 * HOUR;
 const VALIDITY: u64 = 3 * WINDOW;
 /// How far a validator's clock may be behind ours.
 const CLOCK_SKEW: u64 = HOUR;
-/// How long after its inception a signature is used.
-pub(crate) const WINDOW_SKEW: u32 = (WINDOW + CLOCK_SKEW) as u32;
 const CLASS_IN: u16 = 1;
 
 /// A record set, whose data it is, and the TTL that it has where it is kept.
@@ -49,10 +46,10 @@ pub(crate) fn signatures<'k>(
     subject: Subject<'_>,
     origin: &Name,
     keys: impl IntoIterator<Item = &'k Key>,
-    cache: &SharedSignatures,
+    sign: impl Fn(&[u8], &Key) -> Option<[u8; SIGNATURE]>,
     now: u32,
 ) -> Option<RecordSet> {
-    let sign = |key| signature(subject, origin, key, cache, now);
+    let sign = |key| signature(subject, origin, key, &sign, now);
     let data: Option<Vec<Rdata>> = keys.into_iter().map(sign).collect();
     let set = subject.set;
     data.filter(|data| !data.is_empty())
@@ -63,19 +60,19 @@ fn signature(
     subject: Subject<'_>,
     origin: &Name,
     key: &Key,
-    cache: &SharedSignatures,
+    sign: impl Fn(&[u8], &Key) -> Option<[u8; SIGNATURE]>,
     now: u32,
 ) -> Option<Rdata> {
     let head = head(subject, origin, key, now);
     let signed = octets(&head, subject);
-    let signature = cache.get_or_sign(&signed, key)?;
+    let signature = sign(&signed, key)?;
     Rdata::from_wire(Rtype::RRSIG, &[&head[..], &signature].concat()).ok()
 }
 
 /// The data of an RRSIG up to its signature (RFC 4034 section 3.1).
 fn head(subject: Subject<'_>, origin: &Name, key: &Key, now: u32) -> Vec<u8> {
     let (inception, expiration) = validity(subject.owner, now);
-    let mut out = Vec::with_capacity(18 + origin.wire_len() + super::key::SIGNATURE);
+    let mut out = Vec::with_capacity(18 + origin.wire_len() + SIGNATURE);
     out.extend_from_slice(&subject.set.rtype.0.to_be_bytes());
     out.extend_from_slice(&[key.algorithm().number(), labels(subject.owner)]);
     out.extend_from_slice(&subject.original_ttl.to_be_bytes());
@@ -109,12 +106,31 @@ fn labels(owner: &Name) -> u8 {
     (owner.labels().count() - usize::from(owner.is_wildcard())) as u8
 }
 
-/// From when until when a signature made now is valid, in seconds since 1970.
+/// From when until when a signature made now is valid, in seconds since 1970. The fields are serial
+/// numbers (RFC 4034 section 3.1.5), so they pass 2106 and 1970 alike.
 pub(crate) fn validity(owner: &Name, now: u32) -> (u32, u32) {
     let offset = scatter(owner.key()) % WINDOW;
-    let start = (u64::from(now) + offset) / WINDOW * WINDOW;
-    let start = start.saturating_sub(offset);
-    (start.saturating_sub(CLOCK_SKEW) as u32, (start + VALIDITY) as u32)
+    let elapsed = (u64::from(now) + offset) % WINDOW;
+    let start = now.wrapping_sub(elapsed as u32);
+    (start.wrapping_sub(CLOCK_SKEW as u32), start.wrapping_add(VALIDITY as u32))
+}
+
+/// Whether a signature with this inception is the one that [`validity`] gives at `now`.
+///
+/// One comparison checks both ends: before the window the difference wraps around to a large number.
+/// So a signature that was made while the clock was ahead is not used after the clock is set back.
+#[inline]
+pub(crate) fn is_in_window(inception: u32, now: u32) -> bool {
+    now.wrapping_sub(inception.wrapping_add(CLOCK_SKEW as u32)) < WINDOW as u32
+}
+
+/// The time for which transferred zones are signed: the start of the week.
+///
+/// The serial of a signed zone moves with the week, so its content and its signatures depend on the serial
+/// alone. A transfer that was made while the clock was wrong within one week has the right signatures, and
+/// in another week it has another serial, so that secondaries transfer again.
+pub(crate) fn transfer_time(now: u32) -> u32 {
+    now - now % WINDOW as u32
 }
 
 /// A number that is another for each owner and the same on every replica (FNV-1a).
@@ -141,6 +157,38 @@ mod tests {
             prop_assert!(u64::from(expiration) >= u64::from(now) + 2 * WINDOW);
             prop_assert!(u64::from(expiration) - u64::from(inception) == VALIDITY + CLOCK_SKEW);
         }
+
+        /// The clock may be set to any time, that of 1970 and of 2106 included.
+        #[test]
+        fn a_kept_signature_is_used_exactly_while_it_would_be_made_again(
+            made: u32,
+            later in prop_oneof![any::<i32>(), -2_000_000i32..2_000_000],
+            name in "[a-z]{1,9}",
+        ) {
+            let (owner, now): (Name, u32) = (name.parse().unwrap(), made.wrapping_add_signed(later));
+            let (kept, wanted) = (validity(&owner, made), validity(&owner, now));
+            if is_in_window(kept.0, now) {
+                prop_assert!(serial_le(kept.0, now) && serial_le(now, kept.1));
+            }
+            // The weeks of 1970 and of 2106 do not meet: only there may two windows overlap.
+            let is_near_the_end = |time: u32| time < WINDOW as u32 || time > u32::MAX - WINDOW as u32;
+            if !is_near_the_end(made) && !is_near_the_end(now) {
+                prop_assert_eq!(is_in_window(kept.0, now), kept == wanted);
+            }
+        }
+
+        #[test]
+        fn a_transferred_signature_is_of_its_week_and_has_a_week_left(now in 1_600_000_000u32..4_000_000_000, name in "[a-z]{1,9}") {
+            let (inception, expiration) = validity(&name.parse().unwrap(), transfer_time(now));
+            prop_assert_eq!(u64::from(transfer_time(now)) / WINDOW, u64::from(now) / WINDOW);
+            prop_assert!(u64::from(inception) + HOUR <= u64::from(now));
+            prop_assert!(u64::from(expiration) >= u64::from(now) + WINDOW);
+        }
+    }
+
+    /// Whether one serial number is not after another (RFC 1982).
+    fn serial_le(one: u32, other: u32) -> bool {
+        other.wrapping_sub(one) as i32 >= 0
     }
 
     /// The signed octets of RFC 6605 section 6.1 and RFC 8080 section 6.1, made by our own hand
@@ -194,8 +242,8 @@ mod tests {
         let data = vec![Rdata::a([192, 0, 2, 1].into())];
         let set = RecordSet::new("x.w.e.org.".parse().unwrap(), Rtype::A, 60, data);
         let subject = Subject { set: &set, owner: &wildcard, original_ttl: 60 };
-        let signed =
-            signatures(subject, &origin, [&key], &SharedSignatures::default(), 1_700_000_000).unwrap();
+        let sign = |octets: &[u8], key: &Key| key.sign(octets);
+        let signed = signatures(subject, &origin, [&key], sign, 1_700_000_000).unwrap();
         assert_eq!((signed.name, signed.ttl), (set.name.clone(), 60));
         let wire = signed.data[0].wire();
         assert_eq!(wire[..8], [0, 1, 15, 3, 0, 0, 0, 60]);

@@ -15,11 +15,51 @@ use crate::steering::present;
 /// The chain is a plain one, also where single answers are denied compactly: a server elsewhere
 /// has no keys. `None` for a zone that is not signed or whose content is not known.
 pub fn signed_sets(zone: &Zone, now: u32) -> Option<impl Iterator<Item = RecordSet>> {
+    let named = signed_names(zone, now)?;
+    let hidden = zone.present_sets().filter(|set| zone.is_hidden(&set.name));
+    Some(named.chain(hidden))
+}
+
+/// Every name of a zone in canonical order with its record sets, the SOA first and the others by type: those of
+/// [`signed_sets`] where the zone is signed, else its present sets. Nothing is collected, so that a zone of any size
+/// can be written while it is read.
+pub fn sets_by_name(zone: &Zone, now: u32) -> Box<dyn Iterator<Item = Vec<RecordSet>> + Send + '_> {
+    let (own, base) = zone.present_parts();
+    match signed_names(zone, now) {
+        None => Box::new(merged(own, base)),
+        Some(named) => {
+            let hidden = move |set: &RecordSet| zone.is_hidden(&set.name);
+            let (own, base) = (own.filter(hidden), base.filter(hidden));
+            Box::new(merged(named, merged(own, base).flatten()))
+        }
+    }
+}
+
+fn signed_names(zone: &Zone, now: u32) -> Option<impl Iterator<Item = RecordSet>> {
     let whole = Whole { zone, signing: zone.signing()?, now };
     let soa = whole.signed(zone.soa()?.clone());
-    let named = zone.chain().flat_map(move |name| whole.name(&name));
-    let hidden = zone.present_sets().filter(|set| zone.is_hidden(&set.name));
-    Some(soa.chain(named).chain(hidden))
+    Some(soa.chain(zone.chain().flat_map(move |name| whole.name(&name))))
+}
+
+/// The sets of two sequences, each in canonical order of names, by name.
+fn merged(
+    one: impl Iterator<Item = RecordSet>,
+    other: impl Iterator<Item = RecordSet>,
+) -> impl Iterator<Item = Vec<RecordSet>> {
+    let (mut one, mut other) = (one.peekable(), other.peekable());
+    std::iter::from_fn(move || {
+        let names = [one.peek(), other.peek()].map(|set| set.map(|set| set.name.clone()));
+        let name = names.into_iter().flatten().min()?;
+        let mut sets: Vec<RecordSet> = Vec::new();
+        while let Some(set) = one.next_if(|set| set.name == name) {
+            sets.push(set);
+        }
+        while let Some(set) = other.next_if(|set| set.name == name) {
+            sets.push(set);
+        }
+        sets.sort_by_key(|set| (set.rtype != Rtype::SOA, set.rtype));
+        Some(sets)
+    })
 }
 
 /// What a signed zone has at one name of its chain, as [`signed_sets`] has it; at the apex the SOA

@@ -51,11 +51,15 @@ pub(super) struct LikelyPlace<'a> {
 
 impl Prepared<'_, '_> {
     /// Answers into `out` and gives the length; `None` leaves the question to the slow path.
+    ///
+    /// A signature that is not kept is made only with `may_sign`. Before one is made the rate limiter is asked, which
+    /// is for the slow path; what that makes is kept here from the next time on.
     #[inline]
     pub(crate) fn answer(
         &self,
         message: &[u8],
         around: &Circumstances<'_>,
+        may_sign: bool,
         out: &mut [u8],
     ) -> Option<(usize, Reply)> {
         let wanted = Wanted { located: &self.located, name: &self.question.name, message, likely: self.slot };
@@ -67,7 +71,8 @@ impl Prepared<'_, '_> {
         let client = Client { subnet: options.subnet, around, sources: &self.located.index.sources };
         let mut writer = Writer::new(self.question, edns, &options, message, out)?;
         if let Some(signing) = signing {
-            return self.signed(&mut writer, signing, (found, subject), message, client, (edns, &options));
+            let around = (message, client, may_sign);
+            return self.signed(&mut writer, signing, (found, subject), around, (edns, &options));
         }
         let kind = match found {
             _ if self.is_soa() => self.own_soa(&mut writer)?,
@@ -101,8 +106,7 @@ impl Prepared<'_, '_> {
         writer: &mut Writer<'_>,
         signing: &Signing,
         (found, subject): (Found<'_>, u64),
-        message: &[u8],
-        client: Client<'_>,
+        (message, client, may_sign): (&[u8], Client<'_>, bool),
         (edns, options): (Option<&Edns<'_>>, &Options<'_>),
     ) -> Option<(usize, Reply)> {
         let pick = Pick::new(&found, self.question.rtype);
@@ -112,8 +116,8 @@ impl Prepared<'_, '_> {
         writer.set(ASKED, set, client)?;
         let records = writer.out.get(start..writer.at)?;
         let name = message.get(HEADER..)?;
-        let name_hash = self.located.hash;
-        let signature = Written { signing, name_hash, name, records, now: client.around.now }.signature()?;
+        let (name_hash, now) = (self.located.hash, client.around.now);
+        let signature = Written { signing, name_hash, name, records, now, may_sign }.signature()?;
         let ttl = *records.get(6..10)?.first_chunk()?;
         let head = record_head(ASKED, Rtype::RRSIG, u32::from_be_bytes(ttl));
         writer.record_of(head, [&signature.head, signing.signer(), &signature.signature])?;

@@ -1,9 +1,8 @@
 //! Signatures of fast answers, kept by each thread for itself.
 //!
 //! What was written for an answer is hashed with the name and whoever signs, under a key that is
-//! this process's own; the hash leads to the signature. So there is nothing to invalidate, and a
-//! hit takes neither lock nor memory. What is not there is asked of the cache that all share,
-//! which signs.
+//! this process's own; the hash leads to the signature. So there is nothing to invalidate but what is
+//! outside its window of time, on either side, and a hit takes neither lock nor memory. What is not there is asked of the cache that all share.
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, RandomState};
@@ -13,7 +12,7 @@ use dns::{Name, Rdata, RecordSet, Rtype};
 use siphasher::sip128::{Hasher128, SipHasher13};
 
 use super::answer::RECORD_HEAD;
-use crate::dnssec::{SIGNATURE, Signing, Subject, WINDOW_SKEW};
+use crate::dnssec::{SIGNATURE, Signing, Subject, is_in_window};
 
 /// The data of an RRSIG before the signer's name.
 const HEAD: usize = 18;
@@ -44,9 +43,10 @@ pub(super) struct Signature {
 
 #[derive(Clone, Copy)]
 struct Entry {
+    /// Zero for an entry without a signature.
     id: u128,
-    /// Until when it is used.
-    until: u32,
+    /// The inception of the signature, which says when it is used.
+    inception: u32,
     signature: Signature,
 }
 
@@ -64,6 +64,8 @@ pub(super) struct Written<'a> {
     pub(super) name: &'a [u8],
     pub(super) records: &'a [u8],
     pub(super) now: u32,
+    /// Whether a signature may be made that nobody keeps.
+    pub(super) may_sign: bool,
 }
 
 impl Written<'_> {
@@ -91,13 +93,16 @@ impl Written<'_> {
     fn make(&self) -> Option<Entry> {
         let (name, _) = Name::from_wire(self.name).ok()?;
         let set = record_set(name, self.records)?;
-        let signed = self.signing.sign(Subject::of(&set), self.now)?;
+        let subject = Subject::of(&set);
+        let signed = match self.may_sign {
+            true => self.signing.sign(subject, self.now)?,
+            false => self.signing.kept(subject, self.now)?,
+        };
         let [rrsig] = &signed.data[..] else { return None };
         let (head, _) = rrsig.wire().split_first_chunk::<HEAD>()?;
         let signature = *rrsig.wire().last_chunk::<SIGNATURE>()?;
         let inception = u32::from_be_bytes(*head.get(12..16)?.first_chunk()?);
-        let until = inception.saturating_add(WINDOW_SKEW);
-        Some(Entry { id: 0, until, signature: Signature { head: *head, signature } })
+        Some(Entry { id: 0, inception, signature: Signature { head: *head, signature } })
     }
 }
 
@@ -106,18 +111,19 @@ impl Kept {
     fn get(&self, id: u128, now: u32) -> Option<Signature> {
         let start = bucket(id);
         let bucket = self.entries.get(start..start + WAYS)?;
-        bucket.iter().find(|entry| entry.id == id && now < entry.until).map(|entry| entry.signature)
+        let is_usable = |entry: &&Entry| entry.id == id && is_in_window(entry.inception, now);
+        bucket.iter().find(is_usable).map(|entry| entry.signature)
     }
 
     fn put(&mut self, entry: Entry) -> Signature {
         if self.entries.is_empty() {
             let nothing = Signature { head: [0; HEAD], signature: [0; SIGNATURE] };
-            self.entries = vec![Entry { id: 0, until: 0, signature: nothing }; CAPACITY];
+            self.entries = vec![Entry { id: 0, inception: 0, signature: nothing }; CAPACITY];
         }
         self.turn = self.turn.wrapping_add(1);
         let start = bucket(entry.id);
         let bucket = &mut self.entries[start..start + WAYS];
-        let place = bucket.iter().position(|other| other.id == entry.id || other.until == 0);
+        let place = bucket.iter().position(|other| other.id == entry.id || other.id == 0);
         bucket[place.unwrap_or(self.turn % WAYS)] = entry;
         entry.signature
     }

@@ -123,7 +123,11 @@ fn a_steered_name_is_answered_by_how_its_targets_fare_now(
     let mut zones = Zones::steered_by(GeoSource::built_in(), health.clone());
     let soa = set("e.", Rtype::SOA, "ns admin 1 2 3 4 5");
     zones.apply(ZoneUpdate::PutZone { origin: origin(), soa, base: None });
-    let other = beside.map(|rtype| set("www.e.", rtype.parse().unwrap(), "\\# 3 000100"));
+    let other = beside.map(|rtype| {
+        let rtype: Rtype = rtype.parse().unwrap();
+        let data = Rdata::from_wire(rtype, &[0, 1, 0]).unwrap();
+        RecordSet::new("www.e.".parse().unwrap(), rtype, 60, vec![data])
+    });
     let sets = [failover(addresses)].into_iter().chain(other).collect();
     zones.apply(ZoneUpdate::PutNode { origin: origin(), name: "www.e.".parse().unwrap(), sets });
     zones.compile(usize::MAX);

@@ -8,8 +8,9 @@
 //!
 //! Reading and writing go on at the same time, and a response is written when it is there: what
 //! takes long holds nobody up. A query that has begun has to arrive whole within the idle time and a
-//! response has to be taken within that of slow readers, however the octets trickle; and whoever's place
-//! is needed for another waits for neither. Memory is what messages under way take: a query is stored as
+//! response has to be taken within that of slow readers, however the octets trickle; and a connection whose place
+//! is needed for another waits for neither. While a write waits for the client to read, the place says so: such
+//! connections are the first to be evicted. Memory is what messages under way take: a query is stored as
 //! it arrives, not as long as it says to be.
 
 use std::io;
@@ -61,7 +62,7 @@ impl Conversation {
         let (read, write) = tokio::io::split(stream);
         let (outlet, responses) = mpsc::channel(WAITING);
         let (service, seat) = (self.service.clone(), Arc::clone(&self.seat));
-        let writing = write_all(write, responses, &service, self.limits.slow_reader);
+        let writing = write_all(write, responses, &service, &seat, self.limits.slow_reader);
         tokio::pin!(writing);
         let read = tokio::select! {
             read = self.read_all(BufReader::with_capacity(READ_BUFFER, read), outlet) => read,
@@ -184,19 +185,39 @@ async fn write_all<W: AsyncWrite + Unpin>(
     mut stream: W,
     mut responses: mpsc::Receiver<Framed>,
     service: &Service,
+    seat: &Seat,
     slow_reader: Duration,
 ) -> io::Result<()> {
     while let Some(framed) = responses.recv().await {
-        timeout(slow_reader, async {
-            stream.write_all(&framed.octets).await?;
-            stream.flush().await
-        })
-        .await??;
+        timeout(slow_reader, write(&mut stream, &framed.octets, seat)).await??;
         service.counters.sent(framed.reply);
     }
     // So that the client sees an end and no reset; it need not be there any more.
-    let _ = timeout(slow_reader, stream.shutdown()).await;
+    let _ = timeout(slow_reader, noted(seat, stream.shutdown())).await;
     Ok(())
+}
+
+async fn write<W: AsyncWrite + Unpin>(stream: &mut W, octets: &[u8], seat: &Seat) -> io::Result<()> {
+    let mut rest = octets;
+    while !rest.is_empty() {
+        match noted(seat, stream.write(rest)).await? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            written => rest = rest.get(written..).unwrap_or_default(),
+        }
+    }
+    noted(seat, stream.flush()).await
+}
+
+/// Does one step of writing; where it has to wait for the client to read, the place says so meanwhile.
+async fn noted<T>(seat: &Seat, step: impl Future<Output = T>) -> T {
+    tokio::pin!(step);
+    tokio::select! {
+        biased;
+        done = &mut step => return done,
+        () = std::future::ready(()) => {}
+    }
+    let _unread = seat.unread();
+    step.await
 }
 
 fn framed(message: &[u8]) -> Vec<u8> {

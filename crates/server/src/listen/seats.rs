@@ -1,21 +1,34 @@
-//! The places for connections at an address: how many there are, and who gives way.
+//! The places for connections at an address: how many there are, and which connection is evicted.
 //!
-//! Where there is no place left, the connection that has waited longest for its next query is
-//! ended in favour of a new one; where all are busy, the new one is refused. Clients of one
-//! network share a part of the places, so that one network cannot take all.
+//! Clients of one network share a part of the places, so that one network cannot take all. Where there is no
+//! place left, a new connection evicts another one, in this order:
+//!
+//! 1. the one that has not read what was sent to it for longest;
+//! 2. the one that has waited longest for its next query;
+//! 3. of the network with the most connections, the one that has been answered longest.
+//!
+//! Only connections of the newcomer's own network, or of networks that have more connections than it, are
+//! evicted. So a network with few connections keeps them, however many others arrive, and a client of a
+//! network that has none always gets a place.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
 use super::Limits;
 use crate::Network;
+use crate::counters::Eviction;
 
 /// What counts as one network.
 const IPV4_PREFIX: u8 = 24;
 const IPV6_PREFIX: u8 = 56;
+/// How long a write may wait before the client counts as one that does not read. A client of a large transfer
+/// that reads makes room more often, however slow its line is.
+const STUCK: Duration = Duration::from_secs(1);
 
 /// All places of an address.
 #[derive(Clone, Debug)]
@@ -32,14 +45,36 @@ struct Table {
     /// Counts everything that happens, so that the older is the smaller.
     clock: u64,
     taken: BTreeMap<u64, Taken>,
+    /// How many connections each network has, and each address, which is a network of one.
+    counts: HashMap<Network, usize>,
 }
 
 #[derive(Debug)]
 struct Taken {
-    network: Network,
-    /// Since when it waits for a query; none while it is at one.
-    waits_since: Option<u64>,
+    client: Client,
+    /// Whether it waits for a query.
+    is_idle: bool,
+    /// Since when it is idle, or is not.
+    since: u64,
+    /// Since when a write has waited for the client to read.
+    unread_since: Option<Instant>,
     leave: Arc<Notify>,
+}
+
+/// Where a connection comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Client {
+    network: Network,
+    /// The address alone.
+    host: Network,
+}
+
+impl Client {
+    fn new(address: IpAddr) -> Client {
+        let address = address.to_canonical();
+        let prefix = if address.is_ipv4() { IPV4_PREFIX } else { IPV6_PREFIX };
+        Client { network: Network::new(address, prefix), host: Network::new(address, u8::MAX) }
+    }
 }
 
 /// One place; dropping it frees it.
@@ -50,26 +85,32 @@ pub(super) struct Seat {
     seats: Seats,
 }
 
+/// A write that waits for its client; dropping it says that it does not wait any more.
+pub(super) struct Unread<'a>(&'a Seat);
+
 impl Seats {
     pub(super) fn new(limits: Limits) -> Seats {
         Seats(Arc::new(Shared { limits, table: Mutex::default() }))
     }
 
-    /// A place for a client, if need be that of another.
-    pub(super) fn take(&self, client: IpAddr) -> Option<Seat> {
-        let client = client.to_canonical();
-        let network = Network::new(client, if client.is_ipv4() { IPV4_PREFIX } else { IPV6_PREFIX });
+    /// A place for a client, if need be that of another; says why the other was evicted.
+    pub(super) fn take(&self, client: IpAddr) -> Option<(Seat, Option<Eviction>)> {
+        self.take_at(client, Instant::now())
+    }
+
+    fn take_at(&self, client: IpAddr, now: Instant) -> Option<(Seat, Option<Eviction>)> {
+        let client = Client::new(client);
         let mut table = self.table();
-        let neighbours = table.taken.values().filter(|taken| taken.network == network).count();
-        if neighbours >= self.0.limits.connections_per_network {
-            table.end_oldest(|taken| taken.network == network)?;
-        } else if table.taken.len() >= self.0.limits.connections {
-            table.end_oldest(|_| true)?;
-        }
-        let (number, leave) = (table.tick(), Arc::new(Notify::new()));
-        let taken = Taken { network, waits_since: Some(number), leave: Arc::clone(&leave) };
-        table.taken.insert(number, taken);
-        Some(Seat { number, leave, seats: self.clone() })
+        let limits = &self.0.limits;
+        let evicted = if table.count(client.network) >= limits.connections_per_network {
+            Some(table.evict(client, now, |taken| taken.client.network == client.network)?)
+        } else if table.taken.len() >= limits.connections {
+            Some(table.evict(client, now, |_| true)?)
+        } else {
+            None
+        };
+        let (number, leave) = table.insert(client);
+        Some((Seat { number, leave, seats: self.clone() }, evicted))
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -84,23 +125,89 @@ impl Table {
         self.clock
     }
 
-    /// Ends the one that has waited longest; none where all are busy.
-    fn end_oldest(&mut self, eligible: impl Fn(&Taken) -> bool) -> Option<()> {
-        let waiting = self.taken.iter().filter(|(_, taken)| eligible(taken));
-        let waiting = waiting.filter_map(|(number, taken)| Some((taken.waits_since?, *number)));
-        let (_, number) = waiting.min()?;
-        self.taken.remove(&number)?.leave.notify_one();
-        Some(())
+    fn count(&self, network: Network) -> usize {
+        self.counts.get(&network).copied().unwrap_or(0)
+    }
+
+    fn insert(&mut self, client: Client) -> (u64, Arc<Notify>) {
+        let (since, leave) = (self.tick(), Arc::new(Notify::new()));
+        let taken = Taken { client, is_idle: true, since, unread_since: None, leave: Arc::clone(&leave) };
+        self.taken.insert(since, taken);
+        for network in [client.network, client.host] {
+            *self.counts.entry(network).or_default() += 1;
+        }
+        (since, leave)
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Taken> {
+        let taken = self.taken.remove(&number)?;
+        for network in [taken.client.network, taken.client.host] {
+            match self.count(network) {
+                0 | 1 => self.counts.remove(&network),
+                more => self.counts.insert(network, more - 1),
+            };
+        }
+        Some(taken)
+    }
+
+    /// Evicts the connection that comes first in the order; none where the newcomer may evict none.
+    fn evict(
+        &mut self,
+        newcomer: Client,
+        now: Instant,
+        is_candidate: impl Fn(&Taken) -> bool,
+    ) -> Option<Eviction> {
+        let candidates = self.taken.iter().filter(|(_, taken)| is_candidate(taken));
+        let ranked =
+            candidates.filter_map(|(number, taken)| Some((self.rank(taken, newcomer, now)?, *number)));
+        let ((eviction, ..), number) = ranked.min()?;
+        self.remove(number)?.leave.notify_one();
+        Some(eviction)
+    }
+
+    /// Where a connection comes in the order, the first evicted first; none where it may not be evicted.
+    fn rank(&self, taken: &Taken, newcomer: Client, now: Instant) -> Option<Rank> {
+        let is_neighbour = taken.client.network == newcomer.network;
+        let has_more = |of: fn(Client) -> Network| self.count(of(taken.client)) > self.count(of(newcomer));
+        if !is_neighbour && !has_more(|client| client.network) {
+            return None;
+        }
+        let unread = taken.unread_since.map(|since| now.saturating_duration_since(since));
+        match unread.filter(|unread| *unread >= STUCK) {
+            Some(unread) => Some((Eviction::NotReading, Reverse(unread.as_millis()), taken.since)),
+            None if taken.is_idle => Some((Eviction::Idle, Reverse(0), taken.since)),
+            // Among neighbours an address counts as a network does elsewhere.
+            None if is_neighbour && !has_more(|client| client.host) => None,
+            None => {
+                let of = if is_neighbour { taken.client.host } else { taken.client.network };
+                Some((Eviction::Busy, Reverse(self.count(of) as u128), taken.since))
+            }
+        }
     }
 }
+
+/// Why a connection would be evicted, how much speaks for it, and since when it is in its state.
+type Rank = (Eviction, Reverse<u128>, u64);
 
 impl Seat {
     /// Says whether the client waits for us, or we for the client.
     pub(super) fn set_busy(&self, is_busy: bool) {
         let mut table = self.seats.table();
-        let now = table.tick();
+        let since = table.tick();
         if let Some(taken) = table.taken.get_mut(&self.number) {
-            taken.waits_since = (!is_busy).then_some(now);
+            (taken.is_idle, taken.since) = (!is_busy, since);
+        }
+    }
+
+    /// Says that a write waits for the client to read, until the value is dropped.
+    pub(super) fn unread(&self) -> Unread<'_> {
+        self.set_unread(Some(Instant::now()));
+        Unread(self)
+    }
+
+    fn set_unread(&self, since: Option<Instant>) {
+        if let Some(taken) = self.seats.table().taken.get_mut(&self.number) {
+            taken.unread_since = since;
         }
     }
 
@@ -114,7 +221,13 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.seats.table().taken.remove(&self.number);
+        self.seats.table().remove(self.number);
+    }
+}
+
+impl Drop for Unread<'_> {
+    fn drop(&mut self) {
+        self.0.set_unread(None);
     }
 }
 
@@ -122,6 +235,7 @@ impl Drop for Seat {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
+    use proptest::prelude::*;
 
     fn seats(connections: usize, connections_per_network: usize) -> Seats {
         Seats::new(Limits { connections, connections_per_network, ..Limits::default() })
@@ -129,6 +243,25 @@ mod tests {
 
     fn client(text: &str) -> IpAddr {
         text.parse().unwrap()
+    }
+
+    /// A place, and why another lost it.
+    fn take(seats: &Seats, text: &str) -> (Seat, Option<Eviction>) {
+        seats.take(client(text)).unwrap()
+    }
+
+    fn seat(seats: &Seats, text: &str) -> Seat {
+        take(seats, text).0
+    }
+
+    fn busy(seats: &Seats, text: &str) -> Seat {
+        let seat = seat(seats, text);
+        seat.set_busy(true);
+        seat
+    }
+
+    fn is_evicted(seat: &Seat) -> bool {
+        !seat.seats.table().taken.contains_key(&seat.number)
     }
 
     async fn is_needed(seat: &Seat) -> bool {
@@ -139,49 +272,133 @@ mod tests {
     #[tokio::test]
     async fn the_one_that_waited_longest_gives_way() {
         let seats = seats(3, 3);
-        let [first, second, third] = ["192.0.2.1", "198.51.100.1", "2001:db8::1"].map(client);
-        let [first, second, third] = [first, second, third].map(|client| seats.take(client).unwrap());
+        let [first, second, third] =
+            ["192.0.2.1", "198.51.100.1", "2001:db8::1"].map(|client| seat(&seats, client));
         first.set_busy(true);
         second.set_busy(true);
         second.set_busy(false);
-        let fourth = seats.take(client("203.0.113.1")).unwrap();
+        let (fourth, evicted) = take(&seats, "203.0.113.1");
+        assert_eq!(evicted, Some(Eviction::Idle));
         assert!(is_needed(&third).await, "it came last but has waited longest");
         assert!(is_needed(&third).await, "and is told so as often as it asks");
         assert!(!is_needed(&first).await && !is_needed(&second).await && !is_needed(&fourth).await);
     }
 
     #[test]
-    fn nobody_who_is_busy_gives_way() {
-        let seats = seats(1, 1);
-        let seat = seats.take(client("192.0.2.1")).unwrap();
-        seat.set_busy(true);
-        assert!(seats.take(client("198.51.100.1")).is_none());
-        drop(seat);
-        assert!(seats.take(client("198.51.100.1")).is_some());
+    fn a_client_that_does_not_read_is_evicted_before_one_that_idles() {
+        let seats = seats(3, 3);
+        let (idle, slow, stuck) =
+            (seat(&seats, "192.0.2.1"), busy(&seats, "198.51.100.1"), busy(&seats, "203.0.113.1"));
+        stuck.set_unread(Some(Instant::now()));
+        let later = Instant::now() + STUCK;
+        slow.set_unread(Some(later));
+        let (_new, evicted) = seats.take_at(client("192.0.3.1"), later).unwrap();
+        assert_eq!(evicted, Some(Eviction::NotReading));
+        assert!(is_evicted(&stuck) && !is_evicted(&idle) && !is_evicted(&slow));
+        let (_new, evicted) = seats.take_at(client("192.0.4.1"), later).unwrap();
+        assert_eq!(evicted, Some(Eviction::Idle));
+        assert!(is_evicted(&idle) && !is_evicted(&slow), "it has not been waited for long");
+    }
+
+    #[test]
+    fn a_write_that_goes_on_is_not_unread() {
+        let seats = seats(2, 2);
+        let (reading, other) = (busy(&seats, "192.0.2.1"), busy(&seats, "198.51.100.1"));
+        drop(reading.unread());
+        other.set_unread(Some(Instant::now()));
+        let (_new, evicted) = seats.take_at(client("203.0.113.1"), Instant::now() + 2 * STUCK).unwrap();
+        assert_eq!(evicted, Some(Eviction::NotReading));
+        assert!(is_evicted(&other) && !is_evicted(&reading));
+    }
+
+    #[test]
+    fn where_all_are_busy_the_network_with_the_most_connections_gives_way() {
+        let seats = seats(4, 4);
+        let small = busy(&seats, "198.51.100.1");
+        let large = ["192.0.2.1", "192.0.2.2", "192.0.2.3"].map(|client| busy(&seats, client));
+        let (new, evicted) = take(&seats, "203.0.113.1");
+        assert_eq!(evicted, Some(Eviction::Busy));
+        assert!(is_evicted(&large[0]) && !is_evicted(&small) && !is_evicted(&new));
+    }
+
+    #[test]
+    fn a_network_evicts_nobody_who_has_fewer_connections() {
+        let seats = seats(4, 3);
+        let honest = seat(&seats, "198.51.100.1");
+        let _other = busy(&seats, "203.0.113.1");
+        let mut flood: Vec<Seat> = ["192.0.2.1", "192.0.2.1"].map(|client| busy(&seats, client)).into();
+        for _ in 0..1000 {
+            // Its connections are evicted by its own, once there is no other place.
+            flood[0].set_busy(false);
+            flood.push(seat(&seats, "192.0.2.1"));
+            flood.remove(0);
+            assert!(!is_evicted(&honest));
+        }
+    }
+
+    #[test]
+    fn busy_neighbours_give_way_by_address_and_an_address_not_to_itself() {
+        let seats = seats(2, 2);
+        let greedy = [busy(&seats, "192.0.2.1"), busy(&seats, "192.0.2.1")];
+        assert!(seats.take(client("192.0.2.1")).is_none());
+        let (_neighbour, evicted) = take(&seats, "192.0.2.2");
+        assert_eq!(evicted, Some(Eviction::Busy));
+        assert!(is_evicted(&greedy[0]) && !is_evicted(&greedy[1]));
     }
 
     #[tokio::test]
     async fn a_network_that_has_its_part_gives_way_to_itself() {
         let seats = seats(10, 2);
-        let other = seats.take(client("198.51.100.1")).unwrap();
-        let first = seats.take(client("192.0.2.1")).unwrap();
-        let second = seats.take(client("192.0.2.2")).unwrap();
-        let third = seats.take(client("::ffff:192.0.2.3")).unwrap();
+        let other = seat(&seats, "198.51.100.1");
+        let first = seat(&seats, "192.0.2.1");
+        let second = seat(&seats, "192.0.2.2");
+        let third = seat(&seats, "::ffff:192.0.2.3");
         assert!(is_needed(&first).await);
         assert!(!is_needed(&other).await && !is_needed(&second).await);
         second.set_busy(true);
         third.set_busy(true);
-        assert!(seats.take(client("192.0.2.4")).is_none());
+        assert!(seats.take(client("192.0.2.3")).is_none(), "it has one, and all are busy");
         assert!(seats.take(client("192.0.3.4")).is_some());
     }
 
     #[test]
     fn a_seat_that_was_given_away_frees_no_other() {
         let seats = seats(1, 1);
-        let first = seats.take(client("192.0.2.1")).unwrap();
-        let second = seats.take(client("192.0.2.1")).unwrap();
-        second.set_busy(true);
+        let first = seat(&seats, "192.0.2.1");
+        let second = busy(&seats, "192.0.2.1");
         drop(first);
         assert!(seats.take(client("192.0.2.1")).is_none());
+        drop(second);
+        assert!(seats.take(client("192.0.2.1")).is_some());
+    }
+
+    proptest! {
+        /// Networks 1 to 4 do what they like; network 0 has one client with one connection at a time.
+        #[test]
+        fn a_client_of_a_small_network_always_gets_a_place_and_keeps_it(
+            steps in proptest::collection::vec((1u8..5, 0u8..3, 0u8..4), 0..200),
+        ) {
+            let seats = seats(8, 2);
+            let mut flood = Vec::new();
+            let honest = |at: usize| seats.take(client(if at.is_multiple_of(2) { "10.0.0.1" } else { "10.0.9.1" }));
+            let mut mine = honest(0).unwrap().0;
+            for (at, (network, host, state)) in steps.into_iter().enumerate() {
+                let taken = seats.take(IpAddr::from([10, 0, network, host]));
+                flood.extend(taken.map(|(seat, _)| {
+                    seat.set_busy(state > 0);
+                    seat.set_unread((state > 1).then(Instant::now));
+                    seat
+                }));
+                let table = seats.table();
+                prop_assert!(table.taken.len() <= 8);
+                prop_assert!(table.counts.values().all(|count| (1..=2).contains(count)));
+                prop_assert_eq!(table.counts.values().sum::<usize>(), 2 * table.taken.len());
+                drop(table);
+                prop_assert!(!is_evicted(&mine), "by network {network}");
+                if state == 3 {
+                    mine = honest(at).expect("a place").0;
+                }
+            }
+        }
     }
 }

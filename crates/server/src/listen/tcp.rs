@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -18,6 +19,8 @@ use crate::Transport;
 
 /// Long enough that running out of descriptors does not eat a core.
 const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(20);
+/// How many octets the kernel takes ahead of what it can send to a client: some messages of a transfer.
+const UNSENT: u32 = 128 << 10;
 
 /// Takes connections until `stopped`, then lets them finish what they are at.
 pub(super) async fn serve(
@@ -67,10 +70,13 @@ impl Hall {
     /// to another server rather than wait in a queue.
     fn admit(&mut self, stream: TcpStream, client: SocketAddr) {
         while self.connections.try_join_next().is_some() {}
-        let Some(seat) = self.seats.take(client.ip()) else {
+        let Some((seat, evicted)) = self.seats.take(client.ip()) else {
             self.service.counters.refused_connection();
             return;
         };
+        if let Some(eviction) = evicted {
+            self.service.counters.evicted_connection(eviction);
+        }
         let conversation = Conversation {
             service: self.service.clone(),
             limits: self.limits,
@@ -101,6 +107,7 @@ impl Hall {
 
 async fn converse(stream: TcpStream, tls: Option<TlsAcceptor>, conversation: Conversation) -> io::Result<()> {
     stream.set_nodelay(true)?;
+    bound_memory(&stream, conversation.limits.slow_reader);
     match tls {
         None => conversation.hold(stream).await,
         Some(acceptor) => match tls::greet(&acceptor, stream, &conversation).await? {
@@ -108,4 +115,13 @@ async fn converse(stream: TcpStream, tls: Option<TlsAcceptor>, conversation: Con
             None => Ok(()),
         },
     }
+}
+
+/// Bounds what the kernel holds for a client that does not read: how much, also while the connection is open,
+/// and for how long, also after it was closed. Without it the kernel buffers megabytes and keeps them for minutes.
+fn bound_memory(stream: &TcpStream, slow_reader: Duration) {
+    let socket = SockRef::from(stream);
+    // Both are a wish: a kernel that has neither serves all the same.
+    let _ = socket.set_tcp_notsent_lowat(UNSENT);
+    let _ = socket.set_tcp_user_timeout(Some(slow_reader));
 }

@@ -1,8 +1,9 @@
 //! Why a transfer is refused, and the short responses that say such things.
 
-use super::request::{Request, Signature};
-use super::tsig::{self, TsigError, TsigKey};
+use super::request::Request;
+use super::tsig;
 use crate::Rcode;
+use crate::answer::NO_CONTENT;
 
 const HEADER: usize = 12;
 const QR: u8 = 0x80;
@@ -31,8 +32,8 @@ pub(super) enum Refusal {
     NotReady,
     #[error("the zone has no settled version yet")]
     NotSettled,
-    #[error("{0}")]
-    Unavailable(String),
+    #[error("{NO_CONTENT}")]
+    Unavailable,
     #[error("a whole zone does not travel in a datagram")]
     Datagram,
     #[error("an incremental transfer needs the SOA that the client has")]
@@ -44,7 +45,7 @@ impl Refusal {
         match self {
             Refusal::NobodyMay | Refusal::Unsigned | Refusal::Address => Rcode::Refused,
             Refusal::NotHere => Rcode::NotAuth,
-            Refusal::NotReady | Refusal::NotSettled | Refusal::Unavailable(_) => Rcode::ServFail,
+            Refusal::NotReady | Refusal::NotSettled | Refusal::Unavailable => Rcode::ServFail,
             Refusal::Datagram | Refusal::NoSerial => Rcode::FormErr,
         }
     }
@@ -90,29 +91,17 @@ pub(super) fn malformed(octets: &[u8], question: &[u8], out: &mut Vec<u8>) -> Rc
     Rcode::FormErr
 }
 
-/// Answers a query whose signature does not hold.
-pub(super) fn bad_signature(
-    error: TsigError,
-    request: &Request<'_>,
-    found: &Signature<'_>,
-    keys: &[TsigKey],
-    now: u64,
-    out: &mut Vec<u8>,
-) -> Rcode {
-    begin(request.head, request.question.octets, Rcode::NotAuth, out);
-    tsig::answer_error(error, found, keys, now, out);
-    Rcode::NotAuth
-}
-
-/// Leaves the header and the question of a response, and says that the rest is missing.
+/// Leaves the header and the question of a response without an error, and says that the rest is missing.
 pub(super) fn cut_off(out: &mut Vec<u8>, question: &[u8]) {
     out.truncate(HEADER);
     out[2] |= TC;
+    out[3] = 0;
     out[4..HEADER].copy_from_slice(&[0, 1, 0, 0, 0, 0, 0, 0]);
     out.extend_from_slice(question);
 }
 
-fn begin(head: [u8; 4], question: &[u8], rcode: Rcode, out: &mut Vec<u8>) {
+/// Begins a response: its header and the question.
+pub(super) fn begin(head: [u8; 4], question: &[u8], rcode: Rcode, out: &mut Vec<u8>) {
     let [id_high, id_low, flags, _] = head;
     out.clear();
     out.extend_from_slice(&[id_high, id_low, QR | flags & OPCODE_AND_RD, (rcode.number() & 0x0f) as u8]);

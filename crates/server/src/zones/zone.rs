@@ -140,6 +140,15 @@ impl Zone {
         self.sets_with(self.nodes.values().flat_map(|node| node.present_sets()))
     }
 
+    /// The record sets of [`Zone::present_sets`], the SOA and those that override the base first, then those of
+    /// the base; each in canonical order of names.
+    pub(crate) fn present_parts(&self) -> (impl Iterator<Item = RecordSet>, impl Iterator<Item = RecordSet>) {
+        let own = self.nodes.values().flat_map(|node| node.present_sets());
+        let base = self.base().into_iter().flat_map(|base| base.iter());
+        let shown = base.filter(|set| set.rtype != Rtype::SOA && !self.nodes.contains_key(&set.name));
+        (self.soa().cloned().into_iter().chain(own), shown)
+    }
+
     fn sets_with(&self, own: impl Iterator<Item = RecordSet>) -> impl Iterator<Item = RecordSet> {
         let base = self.base().into_iter().flat_map(|base| base.iter());
         let shown = base.filter(|set| set.rtype != Rtype::SOA && !self.nodes.contains_key(&set.name));

@@ -73,7 +73,7 @@ fn data() -> impl Strategy<Value = String> {
         1 => name().prop_map(|target| format!("HTTPS 1 {target}")),
         1 => name().prop_map(|target| format!("DNAME {target}")),
         1 => Just("NSEC a.e. A".to_owned()),
-        1 => Just("TYPE65280 \\# 2 0102".to_owned()),
+        1 => Just("TYPE62000 \\# 2 0102".to_owned()),
     ]
 }
 
@@ -169,7 +169,7 @@ fn ask() -> impl Strategy<Value = Ask> {
         "DNSKEY",
         "DS",
         "ANY",
-        "TYPE65280",
+        "TYPE62000",
     ]);
     let options = vec(
         select(vec![

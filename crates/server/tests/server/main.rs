@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod client;
+mod clock;
 mod cold;
 mod dnssec;
 mod fast;

@@ -24,7 +24,13 @@ const TEXT: &str = "www 60 A 192.0.2.1";
 
 /// A connection from a loopback address of its own.
 async fn connect(server: SocketAddr, from: [u8; 4]) -> TcpStream {
+    connect_with(server, from, None).await
+}
+
+/// The same, with a buffer of so many octets for what it receives.
+async fn connect_with(server: SocketAddr, from: [u8; 4], buffer: Option<u32>) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
+    buffer.into_iter().for_each(|octets| socket.set_recv_buffer_size(octets).unwrap());
     socket.bind((IpAddr::from(from), 0).into()).unwrap();
     socket.connect(server).await.unwrap()
 }
@@ -57,17 +63,128 @@ async fn where_all_places_are_taken_the_one_that_idles_longest_gives_way() {
     timeout(Duration::from_secs(60), all_closed).await.unwrap();
 }
 
+/// Asks for more than all buffers on the way hold, and reads nothing.
+async fn glut(stream: &mut TcpStream, query: &[u8]) {
+    let queries = framed(query).repeat(64);
+    let flood = async { while stream.write_all(&queries).await.is_ok() {} };
+    assert!(timeout(Duration::from_millis(100), flood).await.is_err());
+}
+
 #[tokio::test]
-async fn where_all_are_busy_a_new_one_is_closed_at_once_and_counted() {
+async fn where_all_are_busy_one_more_of_the_same_address_is_closed_at_once_and_counted() {
     let limits = Limits { connections: 1, slow_reader: Duration::from_secs(60), ..Limits::default() };
     let handle = start(&views(&large()), limits).await;
     let mut slow = connect(handle.local_addr(), [127, 0, 0, 1]).await;
-    // It asks for more than all buffers on the way hold, and reads nothing.
-    let flood = async { while slow.write_all(&framed(&query("big.e."))).await.is_ok() {} };
-    assert!(timeout(Duration::from_millis(500), flood).await.is_err());
-    let mut refused = connect(handle.local_addr(), [127, 0, 1, 1]).await;
+    glut(&mut slow, &query("big.e.")).await;
+    let mut refused = connect(handle.local_addr(), [127, 0, 0, 1]).await;
     assert!(closes(&mut refused).await);
-    assert_eq!(handle.counters().snapshot().refused_connections, 1);
+    let counts = handle.counters().snapshot();
+    assert_eq!((counts.refused_connections, counts.evicted_not_reading, counts.evicted_busy), (1, 0, 0));
+    let mut other = connect(handle.local_addr(), [127, 0, 1, 1]).await;
+    send_tcp(&mut other, &query("big.e.")).await;
+    assert_eq!(show(&receive_tcp(&mut other).await)[0], "NOERROR aa");
+}
+
+/// As many connections as there are places, from four networks, of clients that ask and never read.
+async fn deaf(server: SocketAddr, query: &[u8]) -> Vec<TcpStream> {
+    let connections = (0..256u16).map(|at| async move {
+        let from = [127, 0, (at % 4) as u8, (1 + at / 4) as u8];
+        let mut one = connect_with(server, from, Some(4096)).await;
+        glut(&mut one, query).await;
+        one
+    });
+    let mut all = Vec::new();
+    // Many at a time, so that they are all there before the first is cut off.
+    for one in connections.map(Box::pin).collect::<Vec<_>>().chunks_mut(64) {
+        for stream in join_all(one).await {
+            all.push(stream);
+        }
+    }
+    all
+}
+
+async fn join_all<F: Future + Unpin>(futures: &mut [F]) -> Vec<F::Output> {
+    let mut done: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
+    std::future::poll_fn(|context| {
+        for (future, done) in futures.iter_mut().zip(&mut done).filter(|(_, done)| done.is_none()) {
+            if let std::task::Poll::Ready(output) = std::pin::Pin::new(future).poll(context) {
+                *done = Some(output);
+            }
+        }
+        if done.iter().all(Option::is_some) { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
+    done.into_iter().flatten().collect()
+}
+
+#[tokio::test]
+async fn clients_of_four_networks_that_do_not_read_keep_no_other_client_out() {
+    let limits = Limits { slow_reader: Duration::from_secs(120), ..Limits::default() };
+    let handle = start(&views(&format!("{TEXT}\n{}", large())), limits).await;
+    let deaf = deaf(handle.local_addr(), &query("big.e.")).await;
+    assert_eq!(handle.counters().snapshot().open_connections, 256);
+    for at in 1..=20 {
+        let mut honest = connect(handle.local_addr(), [127, 1, at, 1]).await;
+        assert!(is_answered(&mut honest).await);
+    }
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    for at in 1..=20 {
+        let mut honest = connect(handle.local_addr(), [127, 2, at, 1]).await;
+        assert!(is_answered(&mut honest).await);
+    }
+    // A neighbour of those that do not read is served too.
+    let mut neighbour = connect(handle.local_addr(), [127, 0, 0, 200]).await;
+    assert!(is_answered(&mut neighbour).await);
+    let counts = handle.counters().snapshot();
+    assert_eq!(counts.refused_connections, 0, "{counts:?}");
+    assert!(counts.evicted_not_reading > 0 && counts.open_connections <= 257, "{counts:?}");
+    drop(deaf);
+}
+
+#[tokio::test]
+async fn transfers_that_nobody_reads_are_evicted_first() {
+    let views = views(&(0..20_000).map(|at| format!("name-{at} 60 A 192.0.2.1\n")).collect::<String>());
+    allow_transfers(&views);
+    let handle =
+        start(&views, Limits { connections: 8, connections_per_network: 8, ..Limits::default() }).await;
+    let mut deaf = Vec::new();
+    for at in 1..=4 {
+        let mut one = connect(handle.local_addr(), [127, 0, 0, at]).await;
+        glut(&mut one, &Ask::new("e.", "AXFR").octets()).await;
+        deaf.push(one);
+    }
+    let mut idle = Vec::new();
+    for at in 5..=8 {
+        idle.push(connect(handle.local_addr(), [127, 0, 0, at]).await);
+    }
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    let mut honest = Vec::new();
+    for at in 1..=4 {
+        let mut one = connect(handle.local_addr(), [127, 1, at, 1]).await;
+        send_tcp(&mut one, &query("name-7.e.")).await;
+        assert_eq!(show(&receive_tcp(&mut one).await)[0], "NOERROR aa");
+        honest.push(one);
+    }
+    let counts = handle.counters().snapshot();
+    assert_eq!((counts.evicted_not_reading, counts.evicted_idle, counts.refused_connections), (4, 0, 0));
+    for one in &mut idle {
+        send_tcp(one, &query("name-7.e.")).await;
+        assert_eq!(show(&receive_tcp(one).await)[0], "NOERROR aa");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_is_kept_however_many_arrive_from_networks_that_have_more() {
+    let handle = start(&views(TEXT), Limits::of(16)).await;
+    let mut honest = connect(handle.local_addr(), [127, 1, 0, 1]).await;
+    let mut flood = std::collections::VecDeque::new();
+    for at in 0..400u16 {
+        flood.push_back(connect(handle.local_addr(), [127, 0, (at % 4) as u8, (1 + at % 200) as u8]).await);
+        if flood.len() > 64 {
+            flood.pop_front();
+        }
+    }
+    assert!(is_answered(&mut honest).await);
 }
 
 /// Waits until the server has no more connections open than this.
@@ -182,11 +299,7 @@ async fn a_client_that_says_no_more_gets_all_that_it_asked_for() {
 async fn a_transfer_holds_no_other_query_up_and_arrives_whole() {
     const RECORDS: usize = 5000;
     let views = views(&(0..RECORDS).map(|at| format!("name-{at} 60 A 192.0.2.1\n")).collect::<String>());
-    views.publish(|table| {
-        let to = vec!["127.0.0.0/8".parse().unwrap()];
-        let settings = TransferSettings { to, ..TransferSettings::default() };
-        table.transfers.insert("v".to_owned(), Arc::new(settings));
-    });
+    allow_transfers(&views);
     let handle = start(&views, Limits::default()).await;
     let mut stream = connect(handle.local_addr(), [127, 0, 0, 1]).await;
     let transfer = framed(&Ask::new("e.", "AXFR").with("tcp").octets());
@@ -206,6 +319,14 @@ async fn a_transfer_holds_no_other_query_up_and_arrives_whole() {
     assert_eq!(transferred, RECORDS + 2, "the SOA begins and ends it");
     assert!(messages > 2, "{messages}");
     assert!(closes(&mut stream).await);
+}
+
+fn allow_transfers(views: &Views) {
+    views.publish(|table| {
+        let to = vec!["127.0.0.0/8".parse().unwrap()];
+        let settings = TransferSettings { to, ..TransferSettings::default() };
+        table.transfers.insert("v".to_owned(), Arc::new(settings));
+    });
 }
 
 fn large() -> String {
@@ -286,4 +407,33 @@ async fn whoever_does_not_finish_the_handshake_is_cut_off() {
     let mut good = connect_tls(handle.local_addr(), &connector).await;
     good.write_all(&framed(&query("www.e."))).await.unwrap();
     assert_eq!(show(&receive_tcp(&mut good).await)[0], "NOERROR aa");
+}
+
+#[tokio::test]
+async fn over_tls_too_a_client_that_does_not_read_is_evicted_first() {
+    let limits = Limits { connections: 4, connections_per_network: 4, ..Limits::default() };
+    let (handle, connector) = start_tls(&views(&large()), limits).await;
+    let name = || ServerName::try_from("ns.example").unwrap();
+    let mut idle =
+        connector.connect(name(), connect(handle.local_addr(), [127, 0, 0, 9]).await).await.unwrap();
+    let mut deaf = Vec::new();
+    for at in 1..=3 {
+        let stream = connect(handle.local_addr(), [127, 0, 0, at]).await;
+        let mut stream = connector.connect(name(), stream).await.unwrap();
+        let queries = framed(&query("big.e.")).repeat(64);
+        let flood = async { while stream.write_all(&queries).await.is_ok() {} };
+        assert!(timeout(Duration::from_millis(300), flood).await.is_err());
+        deaf.push(stream);
+    }
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    for at in 1..=3 {
+        let stream = connect(handle.local_addr(), [127, 1, at, 1]).await;
+        let mut honest = connector.connect(name(), stream).await.unwrap();
+        honest.write_all(&framed(&query("big.e."))).await.unwrap();
+        assert_eq!(show(&receive_tcp(&mut honest).await)[0], "NOERROR aa");
+    }
+    let counts = handle.counters().snapshot();
+    assert!(counts.evicted_not_reading >= 1 && counts.evicted_idle == 0, "{counts:?}");
+    idle.write_all(&framed(&query("big.e."))).await.unwrap();
+    assert_eq!(show(&receive_tcp(&mut idle).await)[0], "NOERROR aa");
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dns::{Member, Name, Rdata, RecordSet, Rtype, Steering};
 use domain::base::Message as Octets;
 use domain::base::iana::{Class, TsigRcode};
-use domain::base::message_builder::{AdditionalBuilder, MessageBuilder};
+use domain::base::message_builder::{AdditionalBuilder, MessageBuilder, OptBuilder};
 use domain::rdata::tsig::{Time48, Tsig};
 use domain::tsig::{Algorithm as TheirAlgorithm, ClientSequence, ClientTransaction, Key};
 use proptest::prelude::*;
@@ -450,6 +450,76 @@ fn a_signature_that_does_not_hold_is_told_why() {
     assert_eq!((tsig.data().error(), tsig.data().other_time()), (TsigRcode::BADTIME, Some(at(NOW))));
     assert_eq!((tsig.data().time_signed(), tsig.data().mac_slice().len()), (at(NOW - 301), 32));
     assert_eq!(primary.count(TransferEvent::BadSignature), 4);
+}
+
+/// A name of 255 octets, or of fewer.
+fn long_name(octets: usize) -> String {
+    let mut left = octets - 1;
+    let mut name = String::new();
+    while left > 0 {
+        let label = (left - 1).min(63);
+        // No label is empty.
+        let label = if left - 1 - label == 1 { label - 1 } else { label };
+        name += &format!("{}.", "x".repeat(label));
+        left -= 1 + label;
+    }
+    name
+}
+
+/// Queries of every length over UDP whose signatures do not hold, or whose transfer is refused or too long.
+#[test]
+fn no_error_of_a_signature_is_longer_than_the_client_takes() {
+    let held = long_name(255);
+    let ours = TsigKey::new(held.parse().unwrap(), TsigAlgorithm::HmacSha512, SECRET);
+    let primary = Primary::new("a 60 A 192.0.2.1", vec![ours]);
+    let good = their_key(&held, TheirAlgorithm::Sha512, SECRET);
+    let impostor = their_key(&held, TheirAlgorithm::Sha512, b"another secret altogether");
+    let stranger = |octets| their_key(&long_name(octets), TheirAlgorithm::Sha512, SECRET);
+    let strangers = [3, 100, 200, 254].map(stranger);
+    let cases =
+        strangers.iter().map(|key| (key, NOW)).chain([(&impostor, NOW), (&good, NOW - 301), (&good, NOW)]);
+    for (key, time) in cases {
+        for octets in [3, 64, 128, 192, 200, 210, 220, 250, 255] {
+            for (rtype, size) in
+                [(Rtype::A, None), (Rtype::AXFR, None), (Rtype::IXFR, None), (Rtype::A, Some(600))]
+            {
+                let mut query = building(&long_name(octets), rtype);
+                if let Some(size) = size {
+                    let set_size = |opt: &mut OptBuilder<'_, _>| {
+                        opt.set_udp_payload_size(size);
+                        Ok(())
+                    };
+                    query.opt(set_size).unwrap();
+                }
+                let transaction = ClientTransaction::request(key, &mut query, at(time)).unwrap();
+                let query = query.finish();
+                let answer = primary.send(&query, "192.0.2.9", Transport::Udp).remove(0);
+                let longest = usize::from(size.unwrap_or(512));
+                assert!(answer.len() <= longest, "{} octets for {octets}, {rtype}", answer.len());
+                assert!(answer[12..].starts_with(&query[12..12 + octets + 4]), "the question comes back");
+                let whole = primary.send(&query, "192.0.2.9", Transport::Tcp).remove(0);
+                let (is_truncated, has_tsig) = (answer[2] & 2 != 0, answer[11] > 0);
+                assert_eq!(is_truncated, whole.len() > longest || whole.len() > answer.len());
+                assert!(has_tsig || is_truncated && whole[11] > 0, "TSIG is there where it fits");
+                if time == NOW && std::ptr::eq(key, &good) && has_tsig {
+                    transaction.answer(&mut Octets::from_octets(answer).unwrap(), at(NOW)).unwrap();
+                }
+            }
+        }
+    }
+}
+
+/// With TSIG, the longest response over TCP is longer than a message can be.
+#[test]
+fn a_response_that_is_too_long_with_its_signature_is_cut_off_over_tcp_too() {
+    let text: String = (0..258).map(|at| format!("big 60 TXT {:0>240}\n", at)).collect();
+    let (ours, theirs) = keys().remove(2);
+    let primary = Primary::new(&text, vec![ours]);
+    let mut query = building("big.e.", Rtype::TXT);
+    let transaction = ClientTransaction::request(&theirs, &mut query, at(NOW)).unwrap();
+    let answer = primary.send(&query.finish(), "192.0.2.9", Transport::Tcp).remove(0);
+    assert!(answer.len() <= 65535, "{}", answer.len());
+    transaction.answer(&mut Octets::from_octets(answer).unwrap(), at(NOW)).unwrap();
 }
 
 #[test]

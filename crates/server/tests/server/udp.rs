@@ -5,8 +5,10 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dns::Name;
+use dns::{Name, Rdata, RecordSet, Rtype};
+use ring::rand::SystemRandom;
 use rstest::rstest;
+use server::dnssec::{Algorithm, Denial, SharedSignatures, Signing, ZoneKeys};
 use server::{
     CookieKeys, CountersSnapshot, Endpoint, EndpointId, Identity, Options, RateLimit, Rcode, ServeHandle,
     Views, ZoneUpdate, bind, serve_with,
@@ -271,4 +273,105 @@ async fn past_the_limit_responses_slip_or_are_held_back_and_a_good_cookie_is_let
     assert_eq!((counts.slipped, counts.cookies_good), (truncated, 50));
     assert_eq!(whole + counts.slipped + counts.rate_limited, QUERIES);
     assert_eq!(counts.responses[&Rcode::NoError], 50 + whole + truncated);
+}
+
+/// Sends queries for names in turn, as fast as they are answered; gives how many octets came back.
+fn flood(socket: &UdpSocket, queries: &[Vec<u8>]) -> usize {
+    socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    let (mut buffer, mut received) = ([0; 4096], 0);
+    for batch in queries.chunks(32) {
+        for query in batch {
+            socket.send(query).unwrap();
+        }
+        socket.set_nonblocking(true).unwrap();
+        while let Ok(length) = socket.recv(&mut buffer) {
+            received += length;
+        }
+        socket.set_nonblocking(false).unwrap();
+    }
+    while let Ok(length) = socket.recv(&mut buffer) {
+        received += length;
+    }
+    received
+}
+
+#[tokio::test]
+async fn a_hundred_names_in_turn_are_not_amplified_past_the_limit_on_octets() {
+    const OCTETS: u32 = 20_000;
+    let text = "x".repeat(250);
+    let names: String = (0..100).map(|at| format!("n{at} 60 TXT {text} {text} {text} {text}\n")).collect();
+    let rate_limit = RateLimit { octets_per_second: OCTETS, exempt_loopback: false, ..RateLimit::default() };
+    let options = Options { rate_limit, threads: 1, ..Options::default() };
+    let handle = start(&views(&names), (Ipv4Addr::LOCALHOST, 0), options).await;
+    let socket = client(handle.local_addr());
+    let query = |at: usize| Ask::new(&format!("n{}.e.", at % 100), "TXT").with("edns").octets();
+    let queries: Vec<Vec<u8>> = (0..10_000).map(query).collect();
+    let begun = Instant::now();
+    let received = flood(&socket, &queries);
+    let sent: usize = queries.iter().map(Vec::len).sum();
+    // A second's worth at once, what the time allows, and of the rest every second, empty.
+    let allowed = f64::from(OCTETS) * (1.0 + begun.elapsed().as_secs_f64()) + sent as f64 / 2.0;
+    assert!(received as f64 <= allowed, "{received} of {allowed} octets for {sent}");
+    let counts = handle.counters().snapshot();
+    assert!(counts.octets_limited > 9_000, "{counts:?}");
+    assert_eq!(counts.octets_limited, counts.rate_limited + counts.slipped);
+}
+
+#[tokio::test]
+async fn a_cookie_is_let_through_past_the_limit_on_octets() {
+    let rate_limit = RateLimit { octets_per_second: 1000, exempt_loopback: false, ..RateLimit::default() };
+    let identity = Identity { cookies: Some(CookieKeys::new([7; 16], Vec::new())), ..Identity::default() };
+    let options = Options { rate_limit, identity: Arc::new(identity), threads: 1, ..Options::default() };
+    let handle = start(&views(""), (Ipv4Addr::LOCALHOST, 0), options).await;
+    let socket = client(handle.local_addr());
+    socket.send(&www().with("option=10:0102030405060708").octets()).unwrap();
+    let response = receive(&socket);
+    let cookie: String = response[response.len() - 24..].iter().map(|octet| format!("{octet:02x}")).collect();
+    let with_cookie = www().with(&format!("option=10:{cookie}"));
+    for _ in 0..100 {
+        assert_eq!(ask(&socket, &with_cookie)[0], "NOERROR aa");
+    }
+    assert_eq!(handle.counters().snapshot().octets_limited, 0);
+}
+
+#[rstest]
+#[case::of_the_fast_path("www.e.")]
+#[case::of_a_denial("none.e.")]
+#[tokio::test]
+async fn what_is_held_back_is_not_signed_first(#[case] name: &str) {
+    let views = views("");
+    let made = SharedSignatures::default();
+    let keys =
+        ZoneKeys::create("e.".parse().unwrap(), Algorithm::EcdsaP256, 0, &SystemRandom::new()).unwrap();
+    let signing = Arc::new(Signing::new(&keys, Denial::Compact, made.clone()).unwrap());
+    views.publish(|table| {
+        let sign = ZoneUpdate::Sign { origin: "e.".parse().unwrap(), signing: Some(signing) };
+        table.views.get_mut("v").unwrap().apply(sign);
+    });
+    // One answer a second, and room for that one's octets alone.
+    let rate_limit = RateLimit { per_second: 1, exempt_loopback: false, slip: 1, ..RateLimit::default() };
+    let by_answers = Options { rate_limit, threads: 1, ..Options::default() };
+    let rate_limit = RateLimit { per_second: 1_000_000, octets_per_second: 1, ..rate_limit };
+    let by_octets = Options { rate_limit, threads: 1, ..Options::default() };
+    for options in [by_answers, by_octets] {
+        let handle = start(&views, (Ipv4Addr::LOCALHOST, 0), options).await;
+        let socket = client(handle.local_addr());
+        let random = |at: u32| Ask::new(&format!("x{at}.{name}"), "A").with("do");
+        let asked = |at: u32| if name == "www.e." { Ask::new(name, "A").with("do") } else { random(at) };
+        assert_eq!(ask(&socket, &asked(0))[0], "NOERROR aa");
+        let (begun, before) = (Instant::now(), made.made());
+        for at in 1..=20 {
+            // Another record each time, which has no signature yet.
+            views.publish(|table| {
+                let (origin, name): (Name, Name) = ("e.".parse().unwrap(), "www.e.".parse().unwrap());
+                let data = vec![Rdata::a(Ipv4Addr::from(at))];
+                let sets = vec![RecordSet::new(name.clone(), Rtype::A, 60, data)];
+                table.views.get_mut("v").unwrap().apply(ZoneUpdate::PutNode { origin, name, sets });
+            });
+            let shown = ask(&socket, &asked(at));
+            assert!(shown[0] == "NOERROR tc" || begun.elapsed() > Duration::from_millis(900), "{shown:?}");
+        }
+        let allowed = 3 * (1 + begun.elapsed().as_secs());
+        assert!(made.made() - before < allowed, "{} signatures were made", made.made() - before);
+    }
 }

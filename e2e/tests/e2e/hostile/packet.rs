@@ -20,6 +20,11 @@ pub(super) fn loud() -> Vec<u8> {
     question(9, b"\x04loud\x07example\x03org\x00", 16)
 }
 
+/// The same for one of many names.
+pub(super) fn loud_of(number: u16) -> Vec<u8> {
+    question(number, format!("\x06loud{number:02}\x07example\x03org\x00").as_bytes(), 16)
+}
+
 /// A question for a name that is not there, each of these another.
 pub(super) fn missing(number: u16) -> Vec<u8> {
     question(number, format!("\x05{number:05}\x07example\x03org\x00").as_bytes(), 1)

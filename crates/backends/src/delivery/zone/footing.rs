@@ -240,7 +240,7 @@ impl Share {
 
 /// Whether owners can add up to a set of a type: not where a name has only one.
 pub(super) fn can_be_shared(rtype: Rtype) -> bool {
-    !matches!(rtype, Rtype::CNAME | Rtype::SOA | Rtype::DNAME)
+    !matches!(rtype, Rtype::CNAME | Rtype::SOA | Rtype::DNAME) && rtype.refusal().is_none()
 }
 
 #[cfg(test)]

@@ -106,7 +106,10 @@ impl Zone {
         situation.unmarked = free.difference(&marked).copied().collect();
         situation.is_unknown = self.is_unknown(name, &marked, &situation);
         let ours: Vec<Rtype> = standing(&self.held, name).map(|(rtype, _)| rtype).collect();
-        let ours: Vec<Rtype> = ours.into_iter().filter(|rtype| marked.contains(rtype)).collect();
+        // Who takes over the addresses of a name takes over the program that answers with addresses.
+        let is_ours =
+            |rtype: &Rtype| marked.contains(rtype) || (*rtype == STEERED && self.is_adoptable(name, STEERED));
+        let ours: Vec<Rtype> = ours.into_iter().filter(is_ours).collect();
         let unwanted = |rtype: &Rtype| {
             let stays = kept.contains(rtype) || footings.get(rtype).is_some_and(Footing::keeps_set);
             !free.contains(rtype) && !stays && !self.is_fixed(name, *rtype)

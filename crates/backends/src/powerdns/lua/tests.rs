@@ -88,3 +88,40 @@ proptest::proptest! {
         proptest::prop_assert_eq!(super::super::content::parse(super::super::content::LUA, &shown), Some(data));
     }
 }
+
+fn written(entry: Entry) -> Result<String, crate::Failure> {
+    let change = crate::SetChange { key: crate::SetKey::of(&entry.set), before: None, after: Some(entry) };
+    super::super::request::rrset(&change, 1)
+}
+
+#[test]
+fn a_lua_record_is_written_from_a_program_alone() {
+    let name = Name::parse("www.example.org").unwrap();
+    let expression = Expression::All(vec!["192.0.2.1".parse().unwrap()]);
+    let program = || Program::new([(Rtype::A, &expression)], Version { major: 4, minor: 7 }).unwrap();
+    let typed = program().at(name.clone(), 30);
+    assert!(written(typed.clone()).unwrap().contains(r#""type":"LUA""#));
+
+    // The same data without the program, and a program with other data.
+    let plain = Entry::from(typed.set.clone());
+    assert_eq!(plain, typed, "a set that is read back equals the one that was written");
+    assert_eq!(written(plain), Err(crate::provider::EXECUTED));
+    let evil = Rdata::from_wire(LUA, b"\0\x01\x0fos.execute('id')"[..18].as_ref()).unwrap();
+    let mut tampered = typed;
+    tampered.set = RecordSet::new(name, LUA, 30, vec![evil]);
+    assert_eq!(written(tampered), Err(crate::provider::EXECUTED));
+}
+
+#[test]
+fn no_plain_set_carries_a_type_for_private_use() {
+    let name = Name::parse("www.example.org").unwrap();
+    for rtype in [65280, 65400, 65401, 65402, 65534].map(Rtype) {
+        let data = Rdata::from_wire(rtype, &[0]).unwrap();
+        let set = RecordSet::new(name.clone(), rtype, 30, vec![data.clone()]);
+        assert_eq!(written(set.into()), Err(crate::provider::EXECUTED));
+        // Data of such a type inside of a set that says to have another.
+        let disguised =
+            RecordSet { rtype: Rtype::TXT, ..RecordSet::new(name.clone(), rtype, 30, vec![data]) };
+        assert_eq!(written(disguised.into()), Err(crate::provider::EXECUTED));
+    }
+}

@@ -69,3 +69,10 @@ fn the_bound_is_for_all_of_a_zone() {
         read(&format!("{SOA}$GENERATE 1-1 a A 192.0.2.1\n$GENERATE 1-1000000 h A 192.0.2.1")).unwrap_err();
     assert_eq!((error.line, error.column), (3, 11));
 }
+
+#[test]
+fn the_text_that_is_generated_is_bounded() {
+    let long = "x".repeat(250);
+    let error = read(&format!("{SOA}$GENERATE 1-1000000 h$ TXT {long}")).unwrap_err();
+    assert_eq!(error.message, "$GENERATE may make at most 64 MiB of text in a zone");
+}

@@ -266,8 +266,8 @@ fn an_entry_without_an_end_costs_no_more_than_its_text() {
     let mut include = no_include;
     let mut reader = ZoneReader::new("zones/example.org.zone", &mut include);
     reader.feed(format!("{SOA}www 60 TXT (").as_bytes());
-    // Read from its start with each part it would be 100,000 times as much.
-    for _ in 0..100_000 {
+    // Read from its start with each part it would be 60,000 times as much.
+    for _ in 0..60_000 {
         reader.feed(b"word\n");
     }
     reader.feed(b")\n");

@@ -51,7 +51,7 @@ fn any_data() -> impl Strategy<Value = Rdata> {
         (any::<u16>(), any_owner()).prop_map(|(preference, exchange)| Rdata::mx(preference, &exchange)),
         any_owner().prop_map(|target| Rdata::name(Rtype::NS, &target)),
         "\\PC{0,30}".prop_map(|text| Rdata::txt(&text)),
-        text.prop_map(|octets| Rdata::from_wire(Rtype(65280), &octets).unwrap()),
+        text.prop_map(|octets| Rdata::from_wire(Rtype(62000), &octets).unwrap()),
     ]
 }
 

@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use api::SecretRef;
 use api::placement::{EtcdWitness, HttpWitness, KubernetesWitness, Witness};
-use backends::transport::guard::Guard;
-use backends::transport::http::{HttpClient, Trust};
+use backends::transport::http::HttpClient;
 use futures::future::BoxFuture;
-use http::Request;
+use http::header::AUTHORIZATION;
+use http::{HeaderValue, Request};
 use http_body_util::Full;
 use serde_json::Value;
-use server::Network;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::cli::LeaseArguments;
+use crate::http::client::{anywhere, authorization, trust};
 use crate::operator::lease::unique_identity;
 use crate::secrets::{Missing, Secret, SecretFiles, SecretName, Secrets};
 use crate::witness::{Intent, Keeper, Means, Report, Terms, connect};
@@ -46,7 +46,7 @@ pub(super) enum Look {
 /// Where a lease is looked at.
 pub(super) enum Gate {
     /// A running instance keeps it for its region.
-    Asked { client: Box<HttpClient>, url: String, pause: Duration },
+    Asked { client: Box<HttpClient>, url: String, authorization: Option<HeaderValue>, pause: Duration },
     /// We keep it.
     Kept { keeper: Keeper, reports: watch::Receiver<Report>, holder: String },
 }
@@ -69,7 +69,7 @@ impl Gate {
             let trouble = self.trouble().await;
             if trouble != told {
                 if let Some(trouble) = &trouble {
-                    eprintln!("waiting for the lease: {trouble}");
+                    eprintln!("waiting for the lease: {}", dns::without_passwords(&trouble.to_string()));
                 }
                 told = trouble;
             }
@@ -79,10 +79,12 @@ impl Gate {
     /// Waits for a while and looks at the lease again.
     pub(super) async fn look(&mut self) -> Look {
         match self {
-            Gate::Asked { client, url, pause } => {
+            Gate::Asked { client, url, authorization, pause } => {
                 sleep(*pause).await;
                 let sent = Instant::now();
-                ask(client, url).await.map_or(Look::Unknown, |answer| told(&answer, sent))
+                ask(client, url, authorization.as_ref())
+                    .await
+                    .map_or(Look::Unknown, |answer| told(&answer, sent))
             }
             Gate::Kept { reports, .. } => {
                 if reports.changed().await.is_err() {
@@ -96,12 +98,14 @@ impl Gate {
     /// Why the lease is not held, for people.
     async fn trouble(&self) -> Option<String> {
         match self {
-            Gate::Asked { client, url, .. } => match ask(client, url).await {
-                Ok(answer) => {
-                    Some(format!("it is held by {}", answer["holder"].as_str().unwrap_or("nobody")))
+            Gate::Asked { client, url, authorization, .. } => {
+                match ask(client, url, authorization.as_ref()).await {
+                    Ok(answer) => {
+                        Some(format!("it is held by {}", answer["holder"].as_str().unwrap_or("nobody")))
+                    }
+                    Err(error) => Some(format!("{error:#}")),
                 }
-                Err(error) => Some(format!("{error:#}")),
-            },
+            }
             Gate::Kept { reports, .. } => {
                 let report = reports.borrow();
                 let held = report.seen.as_ref().map(|seen| format!("it is held by {}", seen.document.holder));
@@ -124,21 +128,18 @@ impl Gate {
 
 fn asked(url: &str, arguments: &LeaseArguments) -> Result<Gate> {
     let pause = (arguments.renew / 2).min(Duration::from_secs(5));
-    let client =
-        HttpClient::new(anywhere()?, arguments.renew.min(Duration::from_secs(5)), &Trust::default())?;
+    let timeout = arguments.renew.min(Duration::from_secs(5));
+    let client = HttpClient::new(anywhere(), timeout, &trust(&arguments.reader)?)?;
     let url = format!("{}/api/v1/leases/{}", url.trim_end_matches('/'), arguments.name);
-    Ok(Gate::Asked { client: Box::new(client), url, pause })
+    Ok(Gate::Asked { client: Box::new(client), url, authorization: authorization(&arguments.reader)?, pause })
 }
 
-/// The user says where requests go.
-fn anywhere() -> Result<Arc<Guard>> {
-    let all = ["0.0.0.0/0", "::/0"].map(|text| text.parse::<Network>());
-    let allowed = all.into_iter().collect::<Result<Vec<_>, _>>().context("no network")?;
-    Ok(Arc::new(Guard::allowing(allowed)))
-}
-
-async fn ask(client: &HttpClient, url: &str) -> Result<Value> {
-    let answer = client.send(Request::get(url).body(Full::default())?).await?;
+async fn ask(client: &HttpClient, url: &str, authorization: Option<&HeaderValue>) -> Result<Value> {
+    let mut request = Request::get(url);
+    if let Some(value) = authorization {
+        request = request.header(AUTHORIZATION, value.clone());
+    }
+    let answer = client.send(request.body(Full::default())?).await?;
     if !answer.status.is_success() {
         bail!("{url} answers {}", answer.status);
     }
@@ -171,7 +172,7 @@ async fn kept(arguments: &LeaseArguments) -> Result<Gate> {
         Some(holder) => holder.clone(),
         None => unique_identity(host.trim())?,
     };
-    let means = Means { secrets: Arc::new(Given(secret(arguments)?)), guard: anywhere()?, tenants: false };
+    let means = Means { secrets: Arc::new(Given(secret(arguments)?)), guard: anywhere(), tenants: false };
     let name = arguments.name.replace('/', ".");
     let store = connect(&witness(arguments), "", &arguments.name, &name, &means).await?;
     let terms = Terms { holder: holder.clone(), lease: arguments.lease, renew: arguments.renew };

@@ -3,55 +3,54 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use http::Method;
 
 use super::Place;
 use super::state::State;
 use crate::cli::SwitchoverArguments;
+use crate::http::client::ApiClient;
 use crate::http::leases::HEADER;
 
 /// How long one call may take; an `up` that hangs must not outlast the command's own timeout.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) struct Running {
-    agent: ureq::Agent,
-    url: String,
+    client: ApiClient,
     placement: String,
 }
 
 impl Running {
-    pub(super) fn new(arguments: &SwitchoverArguments) -> Running {
+    pub(super) fn new(arguments: &SwitchoverArguments) -> Result<Running> {
         let timeout = arguments.timeout.min(TIMEOUT);
-        let configuration = ureq::Agent::config_builder().http_status_as_error(false);
-        let agent = configuration.timeout_global(Some(timeout)).build().new_agent();
-        let url = arguments.url.trim_end_matches('/').to_owned();
-        Running { agent, url, placement: arguments.placement.clone() }
+        let client = ApiClient::new(&arguments.url, &arguments.reader, timeout)?;
+        Ok(Running { client, placement: arguments.placement.clone() })
     }
 }
 
 impl Place for Running {
     fn look(&mut self) -> Result<State> {
-        let url = format!("{}/api/v1/leases/{}", self.url, self.placement);
-        let mut answer = self.agent.get(&url).call().with_context(|| format!("cannot ask {url}"))?;
-        let body = answer.body_mut().read_to_string()?;
-        if !answer.status().is_success() {
+        let path = format!("/api/v1/leases/{}", self.placement);
+        let sent = self.client.send(Method::GET, &path, &[], None);
+        let (status, body) = sent.with_context(|| format!("cannot ask {}", self.client.url(&path)))?;
+        if !status.is_success() {
             bail!("{}: {}", self.placement, body.trim());
         }
         Ok(State(serde_json::from_str(&body)?))
     }
 
     fn order(&mut self, to: &str, force: bool) -> Result<()> {
-        let url = format!("{}/api/v1/switchover/{}", self.url, self.placement);
-        let request = self.agent.post(&url).header(HEADER, "switchover");
-        let request = request.query("to", to).query("force", force.to_string());
-        // An order without an answer may have been taken.
+        let path = format!("/api/v1/switchover/{}", self.placement);
+        let url = self.client.url(&path);
+        let query = [("to", to.to_owned()), ("force", force.to_string())];
+        // An order without an answer may have been accepted.
         let unknown =
-            || format!("{url} did not say whether it takes the order: look again before you repeat it");
-        let mut answer = request.send_empty().with_context(unknown)?;
-        let body = answer.body_mut().read_to_string()?;
-        match answer.status().as_u16() {
+            || format!("{url} did not say whether it accepts the order: look again before you repeat it");
+        let sent = self.client.send(Method::POST, &path, &query, Some((HEADER, "switchover")));
+        let (status, body) = sent.with_context(unknown)?;
+        match status.as_u16() {
             202 => Ok(()),
             404 | 405 if body.is_empty() => {
-                bail!("{} takes no orders: `up` takes them on loopback only", self.url)
+                bail!("{url} accepts no orders: `up` accepts them on loopback only")
             }
             _ => bail!("{}", body.trim()),
         }

@@ -171,7 +171,7 @@ fn what_could_not_be_read_back_is_not_begun() {
 fn an_instance_that_hangs_does_not_outlast_the_timeout() {
     let hanging = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", hanging.local_addr().unwrap());
-    let mut place = instance::Running::new(&arguments("neu", &["--url", &url]));
+    let mut place = instance::Running::new(&arguments("neu", &["--url", &url])).unwrap();
     let start = Instant::now();
     assert!(place.look().is_err() && place.order("neu", false).is_err());
     assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());

@@ -2,9 +2,12 @@
 
 use std::net::SocketAddr;
 
+use anyhow::Result;
 use server::{Endpoint, ViewTable, Zones};
+use tokio::net::TcpListener;
 
 use super::samples;
+use crate::http::{ApiListener, ApiPlan};
 use crate::instance::Instance;
 use crate::instance::listeners::Listeners;
 use crate::instance::ports::{Ports, Slot};
@@ -16,13 +19,29 @@ use crate::state::StateDir;
 /// How many zones are listed.
 const MOST_ZONES: usize = 10;
 
+/// Where HTTP is served.
+pub(super) struct Addresses {
+    /// `--http`.
+    http: SocketAddr,
+    /// The page and `/api/`, where they have a listener of their own.
+    api: Option<String>,
+}
+
+impl Addresses {
+    pub(super) fn of(page: &TcpListener, plan: &ApiPlan, api: Option<&ApiListener>) -> Result<Addresses> {
+        let own = || api.map_or_else(|| Ok("not served".to_owned()), ApiListener::url);
+        let api = if *plan == ApiPlan::Merged { None } else { Some(own()?) };
+        Ok(Addresses { http: page.local_addr()?, api })
+    }
+}
+
 /// Prints what is served, where, and what to try.
 pub(super) fn print(
     instance: &Instance,
     listeners: &Listeners,
     ports: &Ports,
     clusters: &[ClusterFolders],
-    http: SocketAddr,
+    http: &Addresses,
     state: Option<&StateDir>,
     palette: Palette,
 ) {
@@ -93,11 +112,13 @@ fn zone_rows(instance: &Instance) -> Vec<Vec<String>> {
     rows
 }
 
-fn place_rows(http: SocketAddr, tls: Option<SocketAddr>, state: Option<&StateDir>) -> Vec<Vec<String>> {
+fn place_rows(http: &Addresses, tls: Option<SocketAddr>, state: Option<&StateDir>) -> Vec<Vec<String>> {
     let kept = state.map_or_else(|| "nothing is kept".to_owned(), |state| state.path().display().to_string());
     let row = |name: &str, text: String| vec![name.to_owned(), text];
     let tls = tls.map(|address| row("tls", format!("{address}, the first view")));
-    [row("http", format!("http://{http}/"))].into_iter().chain(tls).chain([row("state", kept)]).collect()
+    let api = http.api.clone().map(|url| row("api", url));
+    let http = row("http", format!("http://{}/", http.http));
+    std::iter::once(http).chain(api).chain(tls).chain([row("state", kept)]).collect()
 }
 
 fn try_lines(table: &ViewTable, endpoints: &[(SocketAddr, Endpoint)], palette: Palette) -> Vec<String> {

@@ -14,7 +14,7 @@ use crate::cli::UpArguments;
 use crate::deliveries::{Circumstances, Counts};
 use crate::secrets::{FolderSecrets, LocalSecrets};
 use crate::source::ClusterFolders;
-use crate::state;
+use crate::state::{self, StateDir};
 
 /// Whoever runs `up` writes, and who started last is the newest.
 struct Alone {
@@ -35,6 +35,7 @@ impl Fence for Alone {
 pub(super) fn circumstances(
     arguments: &UpArguments,
     clusters: &[ClusterFolders],
+    state: Option<&StateDir>,
     secrets: Arc<LocalSecrets>,
     secret_changes: watch::Receiver<u64>,
     counts: Counts,
@@ -46,12 +47,14 @@ pub(super) fn circumstances(
         guard.allow_loopback();
     }
     let guard = Arc::new(guard);
-    let now = jiff::Timestamp::now().as_microsecond();
+    let now = u64::try_from(jiff::Timestamp::now().as_microsecond()).unwrap_or_default();
+    let generation = next_generation(state.and_then(StateDir::load_generation), now);
+    state.inspect(|state| state.save_generation(generation));
     Ok(Circumstances {
         owner: Some(delivery.owner.clone().unwrap_or_else(|| owner(clusters))),
         eyes: delivery.eyes(&guard),
         guard,
-        fence: Arc::new(Alone { generation: u64::try_from(now).unwrap_or_default() }),
+        fence: Arc::new(Alone { generation }),
         secrets,
         secret_changes,
         retry: delivery.retry(),
@@ -59,6 +62,12 @@ pub(super) fn circumstances(
         drift_interval: delivery.drift_interval,
         counts,
     })
+}
+
+/// The generation of this run: the time, and always more than the last one. Servers refuse a lower generation, so
+/// after a run with a clock that was ahead the time alone would be refused until it has caught up.
+fn next_generation(last: Option<u64>, now: u64) -> u64 {
+    last.map_or(now, |last| now.max(last.saturating_add(1)))
 }
 
 /// The folders on this machine: the same after every start, and another on another machine.
@@ -90,6 +99,15 @@ impl Up {
         state.save_remembered(&self.instance.planner().remembered());
     }
 
+    /// Keeps at once which versions are in force where those are not the newest: the files have only the newest, so
+    /// a crash would take away what is served.
+    pub(super) fn keep_versions(&mut self, delta: &Delta) {
+        if delta.versions {
+            self.unsaved = true;
+            self.save_remembered();
+        }
+    }
+
     /// Lets the deliveries follow the plan; one that was made anew is told whole.
     pub(super) fn deliver(&mut self, delta: &Delta, anew: bool) {
         let is_kept = |kind: Kind| matches!(kind, Kind::Placement | Kind::ListenerGateway);
@@ -102,5 +120,17 @@ impl Up {
         } else {
             self.deliveries.follow(&planner, delta);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::next_generation;
+
+    #[test]
+    fn a_later_run_has_a_higher_generation_also_after_a_clock_was_set_back() {
+        assert_eq!(next_generation(None, 1000), 1000);
+        assert_eq!(next_generation(Some(900), 1000), 1000);
+        assert_eq!(next_generation(Some(5000), 1000), 5001);
     }
 }

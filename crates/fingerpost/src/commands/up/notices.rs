@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use planner::{ClusterId, Delta, ObjectRef, Planner, Severity};
+use dns::Name;
+use planner::{ClusterId, Delta, FileNote, ObjectRef, Planner, Severity};
 
 use crate::render::numbers::{count, grouped};
 use crate::render::{self, Palette, changes};
@@ -20,6 +21,7 @@ pub(super) struct Notices {
     palette: Palette,
     problems: BTreeSet<SourceProblem>,
     objects: BTreeMap<(ClusterId, ObjectRef), String>,
+    unused_files: BTreeSet<String>,
     listeners: BTreeSet<String>,
     views: BTreeMap<String, SocketAddr>,
 }
@@ -30,6 +32,7 @@ impl Notices {
             palette,
             problems: BTreeSet::new(),
             objects: BTreeMap::new(),
+            unused_files: BTreeSet::new(),
             listeners: BTreeSet::new(),
             views: BTreeMap::new(),
         }
@@ -57,6 +60,18 @@ impl Notices {
     pub(super) fn first(&mut self, problems: &[SourceProblem], planner: &Planner) {
         self.problems(problems);
         self.objects(&planner.objects(), planner);
+        self.unused_files(planner);
+    }
+
+    /// The zone files whose origins others hold now.
+    pub(super) fn unused_files(&mut self, planner: &Planner) {
+        let line = |note: FileNote| format!("{}:{}:{}: {}", note.path, note.line, note.column, note.message);
+        let now: BTreeSet<String> = planner.unused_files().into_iter().map(|(_, note)| line(note)).collect();
+        let news: Vec<String> = now.difference(&self.unused_files).cloned().collect();
+        let over: Vec<String> = self.unused_files.difference(&now).cloned().collect();
+        self.unused_files = now;
+        self.say_all(&news, |line| self.trouble(line));
+        self.say_all(&over, |line| self.recovered(&format!("no longer: {line}")));
     }
 
     /// One line with the time.
@@ -120,13 +135,12 @@ impl Notices {
     /// What the plan changed.
     pub(super) fn changes(&self, delta: &Delta) {
         changes::lines(&delta.records, self.palette).iter().for_each(|line| self.say(line));
-        if delta.records.is_empty() && !delta.zones.is_empty() {
-            let zones: Vec<String> = delta.zones.iter().take(MOST_LINES).map(ToString::to_string).collect();
-            self.say(&self.palette.warning(&format!(
-                "~ {}: {}",
-                count(delta.zones.len() as u64, "zone"),
-                zones.join(", ")
-            )));
+        let has_lines: BTreeSet<&Name> = delta.records.iter().map(|change| &change.zone).collect();
+        let is_silent = |origin: &&Name| !has_lines.contains(origin) || delta.files.contains(*origin);
+        let zones: Vec<String> = delta.zones.iter().filter(is_silent).map(ToString::to_string).collect();
+        if !zones.is_empty() {
+            let shown = zones[..zones.len().min(MOST_LINES)].join(", ");
+            self.say(&self.palette.warning(&format!("~ {}: {shown}", count(zones.len() as u64, "zone"))));
         }
     }
 

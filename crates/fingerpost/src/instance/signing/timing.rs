@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use server::Zone;
-use server::dnssec::{KeyState, Role, Timing, ZoneKeys};
+use server::dnssec::{ClockReading, KeyState, Role, Timing, ZoneKeys};
 
 /// The waiting times of a zone's keys, given the zone as each view has it.
 ///
@@ -17,9 +17,8 @@ pub(crate) fn of(keys: &ZoneKeys, zones: &[&Arc<Zone>]) -> Timing {
 
 /// Whether a step falls due; whoever waits for less than the least possible time is not asked for
 /// more.
-pub(super) fn is_due(keys: &ZoneKeys, zones: &[&Arc<Zone>], now: u64) -> bool {
-    let due = |timing: Timing| keys.next_step(timing).is_some_and(|at| at <= now);
-    due(Timing::default()) && due(of(keys, zones))
+pub(super) fn is_due(keys: &ZoneKeys, zones: &[&Arc<Zone>], clock: ClockReading) -> bool {
+    keys.is_due(Timing::default(), clock) && keys.is_due(of(keys, zones), clock)
 }
 
 fn has_retired(keys: &ZoneKeys) -> bool {

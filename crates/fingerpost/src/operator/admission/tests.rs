@@ -6,7 +6,7 @@ use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use api::{DNSConfigurationSpec, Kind, Lookup};
+use api::{DNSConfigurationSpec, Kind, Lookup, Object};
 use axum::body::Body;
 use axum::http;
 use rstest::rstest;
@@ -27,6 +27,10 @@ impl Context for Known {
         self.configuration.clone()
     }
 
+    fn missing_grant(&self, object: &Object) -> Option<String> {
+        (&*object.meta.namespace == "ungranted").then(|| "www.example.org is not granted".to_owned())
+    }
+
     fn allows_target(&self, address: IpAddr) -> bool {
         self.allowed == Some(address)
     }
@@ -36,6 +40,10 @@ struct Broken;
 
 impl Context for Broken {
     fn configuration(&self) -> Option<DNSConfigurationSpec> {
+        panic!("the context is broken")
+    }
+
+    fn missing_grant(&self, _: &Object) -> Option<String> {
         panic!("the context is broken")
     }
 
@@ -192,6 +200,24 @@ async fn a_target_that_only_this_process_reaches_is_refused_unless_allowed() {
     assert!(answer["status"]["message"].as_str().unwrap().contains("--allow-target"), "{answer}");
     let known = Known { configuration: None, allowed: Some("127.0.0.1".parse().unwrap()) };
     assert_eq!(ask(known, "CREATE", &class, &Value::Null).await["allowed"], true);
+}
+
+#[tokio::test]
+async fn a_name_without_a_domain_grant_is_refused() {
+    let placement = |namespace: &str| {
+        json!({
+            "apiVersion": "fingerpost.dev/v1alpha1", "kind": "Placement",
+            "metadata": {"name": "www", "namespace": namespace},
+            "spec": {
+                "hostname": "www.example.org", "mode": "single-region",
+                "regions": [{"name": "weu", "addresses": ["192.0.2.1"]}],
+            },
+        })
+    };
+    let answer = create(&placement("ungranted")).await;
+    let message = answer["status"]["message"].as_str().unwrap();
+    assert!(message.starts_with("DomainNotGranted: www.example.org"), "{answer}");
+    assert_eq!(create(&placement("granted")).await["allowed"], true);
 }
 
 #[tokio::test]

@@ -14,6 +14,9 @@ pub trait Context: Send + Sync + 'static {
     /// The DNSConfiguration in force, where there is one.
     fn configuration(&self) -> Option<DNSConfigurationSpec>;
 
+    /// Why no domain grant lets the object's namespace claim its name, if none does.
+    fn missing_grant(&self, object: &Object) -> Option<String>;
+
     /// Whether requests of ours may go to an address of this machine or its link.
     fn allows_target(&self, address: IpAddr) -> bool;
 }
@@ -92,6 +95,10 @@ fn wrong_in(object: &Object, context: &dyn Context) -> Vec<Problem> {
         problems.extend(api::unserved_regions(identity, &configuration));
     }
     problems.extend(api::forbidden_targets(object, |address| context.allows_target(address)));
+    if problems.is_empty() {
+        let missing = context.missing_grant(object);
+        problems.extend(missing.map(|message| Problem::new("", "", format!("DomainNotGranted: {message}"))));
+    }
     problems
 }
 

@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::*;
+use crate::http::{Limits, Serving};
 use crate::operator::lease::Leadership;
 
 pub(super) fn settings(url: Option<&str>) -> Settings {
@@ -194,7 +195,7 @@ impl Webhook {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = Router::new().route("/", get(|| async { "hello" }));
-        Webhook { address, serving: serve(listener, keeper.served(), router).unwrap() }
+        Webhook { address, serving: serve(listener, keeper.served(), router, Limits::default()).unwrap() }
     }
 
     async fn ask(&self, trusted: Vec<u8>) -> Result<String, String> {

@@ -136,7 +136,7 @@ async fn a_journal_that_is_written_anew_holds_the_same_in_fewer_lines() {
     {
         let mut content = locked(&store.content);
         let frames: Vec<Frame> = content.zones.values().map(Zone::frame).collect();
-        content.journal.as_mut().unwrap().compact(&frames).unwrap();
+        content.journal.as_mut().unwrap().rewrite(&frames).unwrap();
     }
     assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 2);
     write(&store, vec![remove(&last.unwrap())]).await;
@@ -145,4 +145,102 @@ async fn a_journal_that_is_written_anew_holds_the_same_in_fewer_lines() {
     let again = opened(Some(&file)).await;
     assert_eq!(again.read_zone(&name("example.org")).await.unwrap()[1..], before.1.unwrap()[1..]);
     assert!(again.revision(&name("example.org")).await.unwrap() > before.0.unwrap());
+}
+
+/// A store with two zones and a name in each, on the disk.
+async fn filled(file: &Path) {
+    let store = opened(Some(file)).await;
+    store.open_zone(&zone::usual(&name("example.net"))).await.unwrap();
+    for owner in ["www.example.org", "www.example.net"] {
+        let changes = vec![put(None, &set(owner, Rtype::A, &["192.0.2.1"]))];
+        let zone = name(owner).suffixes().nth(1).unwrap();
+        let batch = Batch { zone, changes, guards: Vec::new(), generation: 0 };
+        assert_eq!(store.write(&batch).await, [Ok(())]);
+    }
+}
+
+fn response(store: &Embedded, owner: &str) -> (server::Rcode, bool) {
+    let table = store.views.load();
+    let answer = lookup(&table.views[VIEW], &name(owner), Rtype::A, &Asker::NOBODY);
+    (answer.rcode, !answer.answer.is_empty())
+}
+
+#[tokio::test]
+async fn a_flipped_bit_anywhere_leaves_every_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("records");
+    filled(&file).await;
+    for path in [file.clone(), file.with_extension("copy")] {
+        let whole = std::fs::read(&path).unwrap();
+        for at in (0..whole.len()).step_by(7) {
+            let mut changed = whole.clone();
+            changed[at] ^= 1 << (at % 8);
+            std::fs::write(&path, &changed).unwrap();
+            let (store, trouble) = Embedded::open(Some(&file)).unwrap();
+            assert!(trouble.is_some(), "octet {at}");
+            for owner in ["www.example.org", "www.example.net"] {
+                assert_eq!(response(&store, owner), (server::Rcode::NoError, true), "octet {at}");
+            }
+            let (_, trouble) = Embedded::open(Some(&file)).unwrap();
+            assert_eq!(trouble, None, "octet {at}: it was written anew");
+            for aside in ["records.bad-1", "records.copy.bad-1"] {
+                let _ = std::fs::remove_file(folder.path().join(aside));
+            }
+            for copy in [file.clone(), file.with_extension("copy")] {
+                std::fs::write(copy, &whole).unwrap();
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_zone_whose_records_are_lost_fails_and_the_others_are_served_and_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("records");
+    filled(&file).await;
+    let text = std::fs::read_to_string(&file).unwrap();
+    let damaged = text.replace("www.example.org", "wvw.example.org");
+    assert_ne!(text, damaged);
+    for copy in [file.clone(), file.with_extension("copy")] {
+        std::fs::write(copy, &damaged).unwrap();
+    }
+    // After it was written anew too.
+    for round in 0..2 {
+        let (store, trouble) = Embedded::open(Some(&file)).unwrap();
+        assert_eq!(trouble.is_some(), round == 0);
+        for owner in ["www.example.org", "other.example.org"] {
+            assert_eq!(response(&store, owner), (server::Rcode::ServFail, false));
+        }
+        assert_eq!(response(&store, "www.example.net"), (server::Rcode::NoError, true));
+        let refused = write(&store, vec![put(None, &set("a.example.org", Rtype::A, &["192.0.2.1"]))]).await;
+        assert_eq!(refused, [Err(ZONE_DAMAGED)]);
+        assert_eq!(store.read_zone(&name("example.org")).await, Err(ZONE_DAMAGED));
+        let owner = format!("new-{round}.example.net");
+        let changes = vec![put(None, &set(&owner, Rtype::A, &["192.0.2.1"]))];
+        let batch = Batch { zone: name("example.net"), changes, guards: Vec::new(), generation: 0 };
+        assert_eq!(store.write(&batch).await, [Ok(())]);
+        assert_eq!(store.condition(), Condition { damaged_zones: 1, is_writable: true });
+        assert_eq!(store.health().await, Ok(()), "writes to the other zone are taken");
+    }
+    assert_eq!(std::fs::read_to_string(folder.path().join("records.bad-1")).unwrap(), damaged);
+}
+
+#[tokio::test]
+async fn where_it_cannot_be_known_what_is_lost_no_zone_is_answered_and_the_files_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("records");
+    filled(&file).await;
+    let text = std::fs::read_to_string(&file).unwrap();
+    // The heads of the lines are damaged too.
+    let damaged = text.replace("epoch", "epocg");
+    for copy in [file.clone(), file.with_extension("copy")] {
+        std::fs::write(copy, &damaged).unwrap();
+    }
+    let (store, trouble) = Embedded::open(Some(&file)).unwrap();
+    assert!(trouble.unwrap().contains("cannot be used"));
+    store.open_zone(&zone::usual(&name("example.org"))).await.unwrap();
+    assert_eq!(response(&store, "www.example.org"), (server::Rcode::ServFail, false));
+    let refused = write(&store, vec![put(None, &set("a.example.org", Rtype::A, &["192.0.2.1"]))]).await;
+    assert_eq!(refused, [Err(ZONE_DAMAGED)]);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), damaged);
 }

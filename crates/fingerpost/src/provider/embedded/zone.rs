@@ -9,6 +9,10 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use server::ZoneUpdate;
 
+use super::super::journal::Change;
+
+/// Why a zone with damaged records is not answered.
+const DAMAGED: &str = "the zone's records are damaged on the server's disk";
 const REFUSED: Failure = Failure::Refused("INVALID_RECORD");
 
 /// A zone in memory.
@@ -19,6 +23,8 @@ pub(super) struct Zone {
     /// The name servers that stand while there are no others.
     name_servers: RecordSet,
     nodes: BTreeMap<Name, BTreeMap<Rtype, Entry>>,
+    /// Records of it were damaged on the disk: it is not served, and takes no changes.
+    is_damaged: bool,
 }
 
 /// One change of a zone, as it stands on the disk.
@@ -32,6 +38,15 @@ pub(super) struct Frame {
     put: Vec<Saved>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     gone: Vec<(Name, Rtype)>,
+    /// Records of the zone were damaged on the disk.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    damaged: bool,
+}
+
+impl Change for Frame {
+    fn label(&self) -> String {
+        self.zone.to_string()
+    }
 }
 
 /// What a zone begins with.
@@ -61,7 +76,16 @@ impl Zone {
     /// An empty zone with the usual SOA and name server.
     pub(super) fn new(origin: &Name) -> Zone {
         let NewZone { origin, soa, name_servers } = usual(origin);
-        Zone { origin, serial: 0, soa, name_servers, nodes: BTreeMap::new() }
+        Zone { origin, serial: 0, soa, name_servers, nodes: BTreeMap::new(), is_damaged: false }
+    }
+
+    /// Says that records of it are lost: what it holds is not what was acknowledged.
+    pub(super) fn set_damaged(&mut self) {
+        self.is_damaged = true;
+    }
+
+    pub(super) fn is_damaged(&self) -> bool {
+        self.is_damaged
     }
 
     pub(super) fn serial(&self) -> u32 {
@@ -81,6 +105,7 @@ impl Zone {
     /// Makes a change that is on the disk.
     pub(super) fn take(&mut self, frame: &Frame) {
         self.serial = frame.serial;
+        self.is_damaged |= frame.damaged;
         if let Some(made) = &frame.made {
             self.soa = made.soa.entry().map_or(self.soa.clone(), |entry| entry.set);
             self.name_servers =
@@ -92,7 +117,9 @@ impl Zone {
                 self.nodes.remove(name);
             }
         }
-        for entry in frame.put.iter().filter_map(Saved::entry) {
+        // An earlier version may have kept types that no record may have.
+        let allowed = frame.put.iter().filter(|saved| saved.r#type.refusal().is_none());
+        for entry in allowed.filter_map(Saved::entry) {
             self.nodes.entry(entry.set.name.clone()).or_default().insert(entry.set.rtype, entry);
         }
     }
@@ -102,7 +129,8 @@ impl Zone {
         let put = self.nodes.values().flat_map(BTreeMap::values).map(Saved::of).collect();
         let (soa, name_servers) = (self.soa.clone().into(), self.name_servers.clone().into());
         let made = Some(Made { soa: Saved::of(&soa), name_servers: Saved::of(&name_servers) });
-        Frame { zone: self.origin.clone(), serial: self.serial, made, put, gone: Vec::new() }
+        let (zone, damaged) = (self.origin.clone(), self.is_damaged);
+        Frame { zone, serial: self.serial, made, put, gone: Vec::new(), damaged }
     }
 
     /// What a batch amounts to, and how each of its changes fares; an error is about all of them.
@@ -125,7 +153,7 @@ impl Zone {
             .collect();
         let frame = (!put.is_empty() || !gone.is_empty()).then(|| {
             let (zone, serial) = (self.origin.clone(), next_serial(self.serial, now));
-            Frame { zone, serial, made: None, put, gone }
+            Frame { zone, serial, made: None, put, gone, damaged: false }
         });
         Ok((frame, results))
     }
@@ -133,7 +161,8 @@ impl Zone {
     fn judged_alone(&self, change: &SetChange) -> Result<(), Failure> {
         let SetKey { name, rtype } = &change.key;
         let fits = change.after.as_ref().is_none_or(|entry| SetKey::of(&entry.set) == change.key);
-        if !fits || !name.is_in(&self.origin) || *rtype == Rtype::SOA {
+        let is_refused = rtype.refusal().is_some() && change.after.is_some();
+        if !fits || is_refused || !name.is_in(&self.origin) || *rtype == Rtype::SOA {
             return Err(REFUSED);
         }
         if *rtype == Rtype::CNAME && *name == self.origin && change.after.is_some() {
@@ -174,6 +203,10 @@ impl Zone {
 
     /// What the server is told of the whole zone.
     pub(super) fn updates(&self) -> Vec<ZoneUpdate> {
+        if self.is_damaged {
+            let (origin, reason) = (self.origin.clone(), DAMAGED.to_owned());
+            return vec![ZoneUpdate::Unavailable { origin, reason }];
+        }
         let names: BTreeSet<&Name> = self.nodes.keys().chain([&self.origin]).collect();
         std::iter::once(self.head()).chain(names.into_iter().map(|name| self.node(name))).collect()
     }
@@ -209,7 +242,7 @@ impl Frame {
         let (soa, name_servers) = (zone.soa.clone().into(), zone.name_servers.clone().into());
         let made = Some(Made { soa: Saved::of(&soa), name_servers: Saved::of(&name_servers) });
         let serial = next_serial(0, now);
-        Frame { zone: zone.origin.clone(), serial, made, put: Vec::new(), gone: Vec::new() }
+        Frame { zone: zone.origin.clone(), serial, made, put: Vec::new(), gone: Vec::new(), damaged: false }
     }
 }
 
@@ -229,7 +262,7 @@ impl Saved {
         let parse = |text: &String| Rdata::parse(self.r#type, text, &Name::root()).ok();
         let data = self.data.iter().map(parse).collect::<Option<Vec<_>>>()?;
         let set = RecordSet::new(self.name.clone(), self.r#type, self.ttl, data);
-        Some(Entry { set, domain: self.domain.clone(), properties: self.properties.clone() })
+        Some(Entry::new(set, self.domain.clone(), self.properties.clone()))
     }
 }
 

@@ -19,6 +19,13 @@ pub(super) fn wish(endpoint: &Endpoint, default_ttl: u32) -> Result<Wish, String
     }
     let name = Name::parse(&endpoint.dns_name).map_err(|error| error.to_string())?;
     let rtype: Rtype = endpoint.record_type.parse().map_err(|error: dns::RtypeError| error.to_string())?;
+    if let Some(refusal) = rtype.refusal() {
+        return Err(format!("{rtype} {refusal}"));
+    }
+    // ExternalDNS's own ownership records are TXT like any other; ours are not its to write.
+    if let Some(reserved) = dns::reserved_name(&name) {
+        return Err(format!("the name {} {reserved}", name.undotted()));
+    }
     let data: Vec<Rdata> =
         endpoint.targets.iter().map(|target| datum(rtype, target)).collect::<Result<_, _>>()?;
     if data.is_empty() || rtype == Rtype::SOA || (rtype == Rtype::CNAME && data.len() > 1) {
@@ -29,7 +36,7 @@ pub(super) fn wish(endpoint: &Endpoint, default_ttl: u32) -> Result<Wish, String
         .provider_specific
         .iter()
         .map(|ProviderSpecific { name, value }| (name.clone(), value.clone()));
-    let entry = Entry { set, domain: None, properties: properties.collect() };
+    let entry = Entry::new(set, None, properties.collect());
     Ok(Wish { key: SetKey { name, rtype }, after: Some(entry) })
 }
 

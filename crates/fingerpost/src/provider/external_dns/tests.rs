@@ -1,27 +1,39 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::num::NonZeroU32;
+
 use axum::body::{Body, to_bytes};
 use dns::Name;
-use http::Request;
+use http::header::HOST;
+use http::{HeaderValue, Request};
 use rstest::rstest;
 use serde_json::Value;
 use tower::ServiceExt;
 
 use super::super::authentication::Authentication;
 use super::super::embedded::Embedded;
+use super::super::entrance::Entrance;
 use super::super::fences::Fences;
 use super::super::limits::Limits;
+use super::super::listings::Listings;
 use super::super::metrics::Metrics;
 use super::super::store::Store;
 use super::*;
+use crate::http::hosts::Hosts;
+use crate::http::server::bodies::Bodies;
 
 fn server() -> Arc<Shared> {
+    limited(None)
+}
+
+fn limited(rate: Option<NonZeroU32>) -> Arc<Shared> {
     let (embedded, _) = Embedded::open(None).unwrap();
     Arc::new(Shared {
         store: Store::new(Arc::new(embedded), vec![Name::parse("example.com").unwrap()]),
         authentication: Authentication::default(),
         fences: Fences::open(None).unwrap().0,
-        limits: Limits::new(None),
+        entrance: Entrance::new(Limits::new(rate), Some(Hosts::new(&[])), Bodies::new(1 << 20), MEDIA_TYPE),
+        listings: Listings::default(),
         metrics: Metrics::default(),
         default_ttl: 300,
     })
@@ -32,7 +44,10 @@ async fn send(
     request: http::request::Builder,
     body: impl Into<Body>,
 ) -> (u16, String, Value) {
-    let response = router(shared.clone()).oneshot(request.body(body.into()).unwrap()).await.unwrap();
+    let mut request = request.body(body.into()).unwrap();
+    request.headers_mut().entry(HOST).or_insert(HeaderValue::from_static("localhost:8888"));
+    request.headers_mut().entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(VERSIONED));
+    let response = router(shared.clone()).oneshot(request).await.unwrap();
     let (parts, body) = response.into_parts();
     let media = parts.headers.get(CONTENT_TYPE).map(|value| value.to_str().unwrap().to_owned());
     let body = to_bytes(body, usize::MAX).await.unwrap();
@@ -46,7 +61,7 @@ async fn change(shared: &Arc<Shared>, changes: Value) -> u16 {
 
 async fn listed(shared: &Arc<Shared>) -> Vec<String> {
     let (status, media, body) = send(shared, Request::get("/records"), Body::empty()).await;
-    assert_eq!((status, media.as_str()), (200, MEDIA_TYPE));
+    assert_eq!((status, media.as_str()), (200, VERSIONED));
     let line = |endpoint: &Value| {
         let targets: Vec<&str> =
             endpoint["targets"].as_array().unwrap().iter().map(|t| t.as_str().unwrap()).collect();
@@ -68,7 +83,7 @@ fn endpoint(name: &str, rtype: &str, targets: &[&str]) -> Value {
 #[tokio::test]
 async fn it_negotiates_its_zones() {
     let (status, media, body) = send(&server(), Request::get("/"), Body::empty()).await;
-    assert_eq!((status, media.as_str()), (200, MEDIA_TYPE));
+    assert_eq!((status, media.as_str()), (200, VERSIONED));
     assert_eq!(body, json!({"include": ["example.com"], "exclude": []}));
 }
 
@@ -133,7 +148,7 @@ async fn endpoints_are_adjusted_to_what_would_be_read_back(
     let server = server();
     let asked = json!([endpoint("www.example.com", rtype, &[target])]);
     let (status, media, body) = send(&server, Request::post("/adjustendpoints"), asked.to_string()).await;
-    assert_eq!((status, media.as_str()), (200, MEDIA_TYPE));
+    assert_eq!((status, media.as_str()), (200, VERSIONED));
     let targets: Vec<&str> =
         body.as_array().unwrap().iter().map(|endpoint| endpoint["targets"][0].as_str().unwrap()).collect();
     assert_eq!(targets, adjusted.into_iter().collect::<Vec<_>>());
@@ -152,4 +167,38 @@ async fn an_endpoint_that_wants_steering_is_left_out_and_one_elsewhere_is_not_ju
     ]);
     let (_, _, body) = send(&server(), Request::post("/adjustendpoints"), asked.to_string()).await;
     assert_eq!(body, json!([endpoint("www.example.net", "A", &["192.0.2.1"])]));
+}
+
+#[tokio::test]
+async fn the_rate_limit_and_the_bound_on_bodies_hold() {
+    let server = limited(NonZeroU32::new(2));
+    let mut statuses = Vec::new();
+    for _ in 0..4 {
+        statuses.push(send(&server, Request::get("/"), Body::empty()).await.0);
+    }
+    assert_eq!(statuses, [200, 200, 429, 429]);
+    let server = self::server();
+    let large = "x".repeat((1 << 20) + 1);
+    for path in ["/records", "/adjustendpoints"] {
+        assert_eq!(send(&server, Request::post(path), large.clone()).await.0, 413, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn no_web_page_writes() {
+    let server = server();
+    let body = json!({"create": [endpoint("www.example.com", "A", &["192.0.2.1"])]}).to_string();
+    let requests = [
+        (Request::post("/records").header(HOST, "rebound.example.net:8888"), 403),
+        (Request::post("/records").header("origin", "http://evil.example"), 403),
+        (Request::post("/records").header("sec-fetch-site", "cross-site"), 403),
+        (Request::post("/records").header(CONTENT_TYPE, "text/plain"), 415),
+        (Request::post("/records").header(CONTENT_TYPE, "application/json"), 415),
+        (Request::get("/records").header(HOST, "rebound.example.net:8888"), 403),
+    ];
+    for (request, status) in requests {
+        assert_eq!(send(&server, request, body.clone()).await.0, status);
+    }
+    assert_eq!(listed(&server).await, [""; 0]);
+    assert_eq!(change(&server, serde_json::from_str(&body).unwrap()).await, 204);
 }

@@ -3,19 +3,26 @@
 use std::num::NonZeroU32;
 
 use api::dnsclass::HmacAlgorithm;
+use axum::body::to_bytes;
 use backends::webhook::{Fence, Keys, Verifier, nonce, sign, signed_string};
 use dns::Name;
+use http::HeaderValue;
+use http::header::{CONTENT_TYPE, HOST};
 use rstest::rstest;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use super::super::authentication::Authentication;
 use super::super::embedded::Embedded;
+use super::super::entrance::Entrance;
 use super::super::fences::Fences;
 use super::super::limits::Limits;
+use super::super::listings::Listings;
 use super::super::metrics::Metrics;
 use super::super::store::Store;
 use super::*;
+use crate::http::hosts::Hosts;
+use crate::http::server::bodies::Bodies;
 
 /// A server without a socket.
 struct Server(Arc<Shared>);
@@ -32,7 +39,13 @@ impl Server {
             store: Store::new(Arc::new(embedded), zones),
             authentication,
             fences: Fences::open(None).unwrap().0,
-            limits: Limits::new(rate.and_then(NonZeroU32::new)),
+            entrance: Entrance::new(
+                Limits::new(rate.and_then(NonZeroU32::new)),
+                Some(Hosts::new(&[])),
+                Bodies::new(32 << 20),
+                MEDIA_TYPE,
+            ),
+            listings: Listings::default(),
             metrics: Metrics::default(),
             default_ttl: 300,
         }))
@@ -55,7 +68,9 @@ impl Server {
         body: impl Into<Body>,
     ) -> (u16, http::HeaderMap, Value) {
         let mut request = request.body(body.into()).unwrap();
-        request.extensions_mut().insert(ConnectInfo(SocketAddr::from(([127, 0, 0, 1], 7))));
+        let headers = request.headers_mut();
+        headers.entry(HOST).or_insert(HeaderValue::from_static("127.0.0.1:8888"));
+        headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(MEDIA_TYPE));
         let response = router(self.0.clone()).oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let body = to_bytes(body, usize::MAX).await.unwrap();

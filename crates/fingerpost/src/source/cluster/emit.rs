@@ -44,7 +44,12 @@ impl Cluster {
             return changes.push(Change::Delete(self.id, object));
         };
         match (before, &after) {
-            (_, Body::Valid(_)) => drop(self.last_valid.remove(&object)),
+            (before, Body::Valid(now)) => {
+                self.last_valid.remove(&object);
+                let saved = batch.restored.remove(&object).filter(|_| before.is_none());
+                let edited = saved.filter(|saved| saved != now);
+                changes.extend(edited.map(|saved| Change::LastValid(self.id, saved)));
+            }
             (Some(Body::Valid(valid)), _) => drop(self.last_valid.insert(object.clone(), valid)),
             (None, _) => {
                 if let Some(valid) = batch.restored.remove(&object) {
@@ -56,7 +61,8 @@ impl Cluster {
         }
         changes.push(match after {
             Body::Valid(now) | Body::Invalid(now) => Change::Put(self.id, now),
-            Body::Broken(problems) => Change::Broken(self.id, object, problems),
+            Body::Broken(problems, Some(sketch)) => Change::BrokenZone(self.id, sketch, problems),
+            Body::Broken(problems, None) => Change::Broken(self.id, object, problems),
         });
     }
 
@@ -82,10 +88,18 @@ impl Cluster {
         self.folder_problems(out);
         for (key, file) in &self.files {
             out.extend(file.all_troubles().map(|trouble| self.problem(key, trouble)));
+            let kept =
+                if file.empty { Some(self.empty_trouble(key, file)) } else { self.kept_trouble(key, file) };
+            out.extend(kept.map(|trouble| self.problem(key, &trouble)));
         }
         for (object, claims) in self.claims.repeated() {
-            let Some((first, others)) = claims.split_first() else { continue };
-            out.extend(others.iter().filter_map(|other| self.repeated(object, first, other)));
+            // A file that looks gone may have been renamed: it is no second declaration until it is known to be there.
+            let mut certain = claims.iter().filter(|claim| !self.is_doubted(&claim.file));
+            let Some(first) = certain.next() else { continue };
+            // What a file keeps in force without mentioning it gives way to any declaration, and its own report is
+            // enough.
+            let others = certain.filter(|other| !other.kept);
+            out.extend(others.filter_map(|other| self.repeated(object, first, other)));
         }
     }
 
@@ -105,6 +119,12 @@ impl Cluster {
                 let message =
                     format!("the directory cannot be read ({why}): what it last held stays in force");
                 add(folder.path.join(path), message, Severity::Refused);
+            }
+            for path in &folder.outside {
+                add(super::super::joined(&folder.path, path), OUTSIDE.to_owned(), Severity::Remark);
+            }
+            for path in &folder.replaced {
+                add(super::super::joined(&folder.path, path), REPLACED.to_owned(), Severity::Refused);
             }
         }
     }
@@ -126,6 +146,10 @@ impl Cluster {
         }
     }
 
+    fn is_doubted(&self, file: &FileKey) -> bool {
+        self.files.get(file).is_some_and(|file| file.doubt.is_some())
+    }
+
     fn repeated(&self, object: &ObjectRef, first: &Claim, other: &Claim) -> Option<SourceProblem> {
         let line = |claim: &Claim| {
             let declared = self.files.get(&claim.file)?.declared.get(claim.index as usize)?;
@@ -137,12 +161,18 @@ impl Cluster {
             named(object),
             self.shown(&first.file).display(),
         );
-        Some(self.problem(&other.file, &Trouble::refused(line, column, message).about(object.clone())))
+        // It is not about the object as it stands, so what is wrong with that one is reported beside it.
+        Some(self.problem(&other.file, &Trouble::refused(line, column, message)))
     }
 }
 
 const EMPTY: &str =
     "the folder has nothing to serve: put manifests (.yaml, .yml, .json) or zone files (.zone) there";
+
+const OUTSIDE: &str = "a link that leads out of the folder: nothing behind it is read; put a copy inside, or name the \
+                       other folder too";
+const REPLACED: &str = "the directory was replaced by an empty one, as when a mount is lost: what it last held stays in \
+                        force; to remove that, put a manifest with nothing but a comment there";
 
 impl File {
     fn all_troubles(&self) -> impl Iterator<Item = &Trouble> {
@@ -151,7 +181,7 @@ impl File {
 }
 
 /// `ServiceRoute shop/web`, or `ClusterIdentity cluster-identity` without a namespace.
-fn named(object: &ObjectRef) -> Arc<str> {
+pub(super) fn named(object: &ObjectRef) -> Arc<str> {
     match &object.namespace[..] {
         "" => format!("{} {}", object.kind.kind(), object.name).into(),
         namespace => format!("{} {namespace}/{}", object.kind.kind(), object.name).into(),

@@ -65,11 +65,19 @@ fn text_that_is_not_yaml_refuses_the_file_with_its_line(#[case] text: &str, #[ca
 #[rstest]
 #[case("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {a: b}\n")]
 #[case("apiVersion: apps/v1\nkind: Deployment\nspec: {replicas: 1e3}\n")]
-#[case("# nothing but a remark\n")]
-#[case("---\n---\n")]
-fn foreign_kinds_and_empty_documents_are_passed_over(#[case] text: &str) {
+fn foreign_kinds_are_passed_over(#[case] text: &str) {
     let (world, reading) = read(text);
     assert!(told(&reading).is_empty() && reading.problems.is_empty(), "{:?}", world.problems(&reading));
+}
+
+#[rstest]
+#[case("# nothing but a remark\n")]
+#[case("---\n---\n")]
+fn a_file_that_never_held_anything_is_remarked(#[case] text: &str) {
+    let (world, reading) = read(text);
+    assert!(told(&reading).is_empty());
+    assert_eq!(world.problems(&reading), ["a.yaml: empty: it declares no object"]);
+    assert_eq!(reading.problems[0].severity, crate::source::Severity::Remark);
 }
 
 #[rstest]

@@ -138,7 +138,9 @@ fn a_misspelt_kind_deletes_nothing() {
     world.write("a.yaml", &both.replacen("kind: Record", "kind: Recrod", 1));
     let reading = source.read();
     assert!(told(&reading).is_empty(), "the document may still mean `a`: {:?}", told(&reading));
-    assert_eq!(reading.problems.len(), 1);
+    let problems = world.problems(&reading);
+    assert!(problems.len() == 2 && problems[0].contains("there is no Recrod"), "{problems:?}");
+    assert!(problems[1].contains("Record default/a: no longer in the file"), "{problems:?}");
     world.write("a.yaml", &record("b", "192.0.2.2"));
     assert_eq!(told(&source.read()), ["delete a"]);
 }
@@ -219,16 +221,28 @@ fn a_file_that_is_gone_or_empty_for_a_moment_changes_nothing() {
 }
 
 #[test]
-fn a_file_that_stays_gone_or_empty_is_believed() {
+fn a_renamed_file_is_no_second_declaration_while_the_old_name_is_doubted() {
+    for (from, to) in [("a.yaml", "b.yaml"), ("b.yaml", "a.yaml")] {
+        let world = World::new(&[(from, &record("a", "192.0.2.1"))]);
+        let mut source = world.source().with_patience(Duration::from_secs(60));
+        source.read();
+        fs::rename(world.root().join(from), world.root().join(to)).unwrap();
+        let reading = source.read();
+        assert!(reading.unsettled && told(&reading).is_empty(), "{reading:?}");
+        assert!(reading.problems.is_empty(), "{reading:?}");
+    }
+}
+
+#[test]
+fn a_file_that_stays_gone_is_believed() {
     let world = World::new(&[("a.yaml", &record("a", "192.0.2.1")), ("b.yaml", &record("b", "192.0.2.2"))]);
     let mut source = world.source().with_patience(Duration::from_millis(20));
     source.read();
     world.remove("a.yaml");
-    world.write("b.yaml", "");
     assert!(told(&source.read()).is_empty());
     std::thread::sleep(Duration::from_millis(25));
     let reading = source.read();
-    assert_eq!(told(&reading), ["delete a", "delete b"]);
+    assert_eq!(told(&reading), ["delete a"]);
     assert!(!reading.unsettled);
 }
 

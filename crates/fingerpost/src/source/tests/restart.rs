@@ -49,6 +49,7 @@ fn a_healed_object_forgets_its_last_valid_version() {
     world.write("a.yaml", &broken_record("a"));
     run(&world);
     world.write("a.yaml", &record("a", "192.0.2.3"));
+    assert_eq!(run(&world), ["was a=192.0.2.1", "put a=192.0.2.3"], "the one in force comes first");
     assert_eq!(run(&world), ["put a=192.0.2.3"]);
     world.write("a.yaml", &broken_record("a"));
     assert_eq!(run(&world), ["put a=192.0.2.3", "broken a"]);
@@ -165,5 +166,52 @@ fn a_torn_state_is_reported_and_the_folder_is_read_all_the_same() {
     let state = Arc::new(StateDir::open(world.state.path()).unwrap());
     let reading = world.source().with_state(state.clone()).read();
     assert_eq!(told(&reading), ["broken a", "put b=192.0.2.2"]);
-    assert_eq!(state.take_problems().len(), 1);
+    assert_eq!(state.take_problems().len(), 2, "both copies");
+}
+
+#[test]
+fn an_object_that_was_edited_while_nobody_watched_has_its_version_before_first() {
+    let both = |address: &str| record("a", address) + &record("b", "192.0.2.2");
+    let world = World::new(&[("a.yaml", &both("192.0.2.1"))]);
+    run(&world);
+    world.write("a.yaml", &both("192.0.2.9"));
+    assert_eq!(run(&world), ["was a=192.0.2.1", "put a=192.0.2.9", "put b=192.0.2.2"]);
+    assert_eq!(run(&world), ["put a=192.0.2.9", "put b=192.0.2.2"], "the text is the one that was kept");
+    world.remove("a.yaml");
+    world.write("b.yaml", &record("c", "192.0.2.3"));
+    assert_eq!(run(&world), ["put c=192.0.2.3"]);
+}
+
+#[test]
+fn an_object_that_moved_to_another_file_while_nobody_watched_has_its_version_before_first() {
+    let world = World::new(&[("a.yaml", &record("a", "192.0.2.1")), ("b.yaml", &record("b", "192.0.2.2"))]);
+    run(&world);
+    world.remove("a.yaml");
+    world.write("z.yaml", &record("a", "192.0.2.9"));
+    assert_eq!(run(&world), ["was a=192.0.2.1", "put a=192.0.2.9", "put b=192.0.2.2"]);
+    world.write("b.yaml", &record("c", "192.0.2.3"));
+    world.write("z.yaml", &(record("a", "192.0.2.9") + &broken_record("b")));
+    assert_eq!(run(&world), ["put a=192.0.2.9", "put b=192.0.2.2", "broken b", "put c=192.0.2.3"]);
+}
+
+#[test]
+fn a_folder_that_moved_while_nobody_watched_has_its_last_content() {
+    let zone = "@ 60 IN SOA ns host 1 2 3 4 5\n@ 60 IN NS ns.example.net.\n";
+    let world =
+        World::new(&[("dns/a.yaml", &record("a", "192.0.2.1")), ("dns/b.yaml", &record("b", "192.0.2.2"))]);
+    world.write("dns/example.org.zone", zone);
+    let run = |folder: &str| {
+        let clusters = ClusterFolders::parse(&[world.root().join(folder).to_str().unwrap()]).unwrap();
+        let state = Arc::new(StateDir::open(world.state.path()).unwrap());
+        told(&Source::new(&clusters).with_state(state).read())
+    };
+    run("dns");
+    fs::rename(world.root().join("dns"), world.root().join("moved")).unwrap();
+    world.write("moved/a.yaml", "kind: [\n");
+    world.write("moved/b.yaml", &record("b", "192.0.2.9"));
+    world.write("moved/example.org.zone", "");
+    let zone = ["file example.org.zone 2", "broken file example.org.zone example.org."];
+    let first = [&zone[..], &["put a=192.0.2.1", "was b=192.0.2.2", "put b=192.0.2.9"]].concat();
+    assert_eq!(run("moved"), first);
+    assert_eq!(run("moved"), [&zone[..], &["put a=192.0.2.1", "put b=192.0.2.9"]].concat());
 }

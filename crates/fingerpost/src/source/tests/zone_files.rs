@@ -97,7 +97,8 @@ fn an_include_never_leaves_the_folder(#[case] written: &str) {
     symlink(outside.root(), folder.join("linked")).unwrap();
     let reading = Source::new(&ClusterFolders::parse(&[folder.to_str().unwrap()]).unwrap()).read();
     assert_eq!(told(&reading), ["broken file example.org.zone example.org."]);
-    assert!(reading.problems[0].message.contains("leaves the folder"), "{:?}", reading.problems);
+    let leaves = reading.problems.iter().any(|problem| problem.message.contains("leaves the folder"));
+    assert!(leaves, "{:?}", reading.problems);
 }
 
 #[test]

@@ -8,11 +8,12 @@ use api::placement::{PlacementSpec, RegionRef};
 use api::{Kind, Object, Spec};
 use dns::{Location, ProbeId};
 
-use crate::front::gateway::{load_balancer, load_balancer_of};
+use crate::front::gateway::{load_balancer, load_balancer_of, rejected};
 use crate::front::placement::texts;
 use crate::front::placement::tree::is_directed;
 use crate::memory::Placed;
 use crate::probe::ProbeTarget;
+use crate::references::region_kind;
 use crate::view::View;
 
 /// A region and what it is reached by.
@@ -24,6 +25,8 @@ pub(crate) struct Region {
     pub(crate) is_fresh: bool,
     /// Why it has no targets of its own.
     pub(crate) lack: Option<Lack>,
+    /// What is ignored of the addresses of the object that it refers to.
+    pub(crate) rejected: Option<Box<str>>,
     /// Its weight in a canary; elsewhere 1, or 0 where it is drained.
     pub(crate) weight: u32,
     pub(crate) location: Location,
@@ -68,11 +71,13 @@ fn read_one(view: &View<'_>, object: &Object, region: &api::placement::Region) -
         Some(Ok(targets)) => (targets, None),
         Some(Err(lack)) => (Vec::new(), Some(lack)),
     };
+    let addressed = region.reference.as_ref().and_then(|reference| addressed(view, object, reference));
     Region {
         name: Arc::from(&*region.name),
         targets: targets.into_iter().map(|target| (target, None)).collect(),
         is_fresh: true,
         lack,
+        rejected: addressed.and_then(rejected),
         weight: region.weight.map_or(1, u32::from),
         location: location(region),
         is_mixed_out: false,
@@ -94,13 +99,23 @@ fn referenced(view: &View<'_>, object: &Object, reference: &RegionRef) -> Result
         let found = view.get(kind, namespace, &reference.name).map(|(_, object)| object);
         found.ok_or_else(|| Lack::NotFound(text()))
     };
-    let texts = match (&*reference.group, &*reference.kind) {
-        ("", "Service") => load_balancer_of(get(Kind::Service)?).map(ingress),
-        ("routing.router.io", "Gateway") => router_gateway(view, get(Kind::Gateway)?).map(ingress),
+    let texts = match region_kind(reference) {
+        Kind::Service => load_balancer_of(get(Kind::Service)?).map(ingress),
+        Kind::Gateway => router_gateway(view, get(Kind::Gateway)?).map(ingress),
         _ => listener_gateway(get(Kind::ListenerGateway)?),
     };
     let targets = chosen(texts.unwrap_or_default());
     if targets.is_empty() { Err(Lack::NoAddress(text())) } else { Ok(targets) }
+}
+
+/// The object that has the addresses of a reference in its status.
+fn addressed<'a>(view: &View<'a>, object: &Object, reference: &RegionRef) -> Option<&'a Object> {
+    let namespace = reference.namespace.as_deref().unwrap_or(&object.meta.namespace);
+    let (_, found) = view.get(region_kind(reference), namespace, &reference.name)?;
+    match &found.spec {
+        Spec::Gateway(spec) => load_balancer(view, found, spec),
+        _ => Some(found),
+    }
 }
 
 /// The load balancer of a router's Gateway.
@@ -171,6 +186,7 @@ fn gone(name: &str, texts: &[String]) -> Region {
         targets: remembered(texts),
         is_fresh: false,
         lack: None,
+        rejected: None,
         weight: 1,
         location: Location::default(),
         is_mixed_out: false,

@@ -27,6 +27,7 @@ pub(super) fn kind_of(step: Step) -> Kind {
         16 => Kind::KuadrantDNSPolicy,
         17 => Kind::ListenerGateway,
         18 => Kind::ManagedCluster,
+        19 => Kind::Namespace,
         number => KINDS[usize::from(number).min(12)],
     }
 }
@@ -82,8 +83,10 @@ pub(super) fn manifest(step: Step) -> Value {
         Kind::Service => {
             metadata["name"] = json!(pick(&["ingress", "public", "other"], which / 2));
             metadata["labels"] = json!({ "istio": pick(&["ingress", "public"], shape) });
-            let ingress = match shape % 4 {
+            let ingress = match shape % 6 {
                 0 => json!([]),
+                4 => json!([{ "ip": "192.0.2.300" }]),
+                5 => json!([{ "ip": "192.0.2.300" }, { "ip": "192.0.2.12" }]),
                 1 => json!([{ "ip": "192.0.2.10" }, { "ip": "2001:db8::10" }]),
                 2 => json!([{ "hostname": "lb.example.net" }]),
                 _ => json!([{ "ip": "192.0.2.11" }]),
@@ -120,6 +123,21 @@ pub(super) fn manifest(step: Step) -> Value {
             metadata = json!({ "name": pick(&["a", "b"], which), "labels": labels });
             json!({})
         }
+        Kind::Namespace => {
+            let domains = [
+                "example.org",
+                "team.example.org, example.net",
+                "www.example.org,*.x",
+                "_x.example.org",
+                "org",
+            ];
+            let annotations = match shape % 6 {
+                0 => json!({}),
+                _ => json!({ "fingerpost.dev/domains": pick(&domains, shape / 6) }),
+            };
+            metadata = json!({ "name": namespace, "annotations": annotations });
+            json!({})
+        }
         Kind::Placement => placement_spec(shape),
         Kind::Zone => zone_spec(shape),
         Kind::Record => record_spec(shape),
@@ -146,10 +164,22 @@ pub(super) fn manifest(step: Step) -> Value {
                 metadata["annotations"] = json!({ "external-dns.alpha.kubernetes.io/controller": pick(&["dns-weu", "dns-frc", "dns-x"], shape / 2) });
             }
             let name = pick(
-                &["www.example.org", "api-ns-p-prod-shop.example.org", "www.team.example.org"],
+                &[
+                    "www.example.org",
+                    "api-ns-p-prod-shop.example.org",
+                    "www.team.example.org",
+                    "_443._tcp.www.example.org",
+                    "team.example.org",
+                    "example.org",
+                ],
                 shape / 4,
             );
-            json!({ "endpoints": [{ "dnsName": name, "recordType": "A", "targets": ["192.0.2.77"] }] })
+            let (kind, target) = match shape / 24 % 4 {
+                1 => ("NS", "ns.example.net"),
+                2 => ("TXT", "text"),
+                _ => ("A", "192.0.2.77"),
+            };
+            json!({ "endpoints": [{ "dnsName": name, "recordType": kind, "targets": [target] }] })
         }
         _ => {
             metadata = json!({ "name": name });
@@ -169,7 +199,10 @@ pub(super) fn manifest(step: Step) -> Value {
         }
     };
     metadata["generation"] = json!(shape / 16);
-    if shape % 4 != 0 {
+    // An object of an API server has an identifier in all its versions, and one from a file in none.
+    let name_length = metadata["name"].as_str().map_or(0, str::len);
+    let has_uid = !(name_length + usize::from(step.kind % KINDS_AND_MORE)).is_multiple_of(3);
+    if has_uid {
         metadata["uid"] = json!(pick(&["u-1", "u-2"], shape / 64));
     }
     let mut manifest =
@@ -282,7 +315,7 @@ fn placement_spec(shape: u8) -> Value {
         spec["witness"] = json!({ "http": { "url": "https://witness.example.net" } });
     }
     if shape % 4 != 3 {
-        spec["dnsClassRef"] = json!({ "name": pick(&["one", "two", "three"], shape / 7) });
+        spec["dnsClassRef"] = json!({ "name": pick(&["one", "two", "three", "nowhere"], shape / 7) });
     }
     if mode == "active-active" && shape.is_multiple_of(2) {
         spec["routing"] = json!("closest");
@@ -311,6 +344,8 @@ pub(super) fn identity(shape: u8) -> Value {
         1 => ("example.net", "www"),
         2 => ("team.example.org", "www"),
         3 => ("example.org", "www.team"),
+        4 if shape / 54 == 1 => ("example.org", "_acme-challenge.www"),
+        4 if shape / 54 == 2 => ("_acme-challenge.www.example.org", "x"),
         4 => ("example.net", "@"),
         _ => ("deep.example.net", "www"),
     };
@@ -347,6 +382,9 @@ fn delivery_status(shape: u8) -> Value {
 fn zone_spec(shape: u8) -> Value {
     let mut spec = match shape % 6 {
         0 => json!({ "domainName": "example.org" }),
+        1 if shape.is_multiple_of(5) => json!({ "domainName": "_acme-challenge.www.example.org" }),
+        1 if shape % 5 == 1 => json!({ "domainName": "www.example.org" }),
+        1 if shape % 5 == 2 => json!({ "domainName": "org" }),
         1 => json!({ "domainName": "team.example.org" }),
         2 => json!({ "domainName": "team", "zoneRef": { "name": "one" } }),
         3 => json!({ "domainName": "deep", "zoneRef": { "name": "two", "namespace": "blue" } }),
@@ -355,7 +393,8 @@ fn zone_spec(shape: u8) -> Value {
     };
     if shape.is_multiple_of(4) {
         spec["delegations"] = json!([
-            { "zones": ["*"], "records": [{ "pattern": "*" }, { "pattern": "@", "types": ["NS", "TXT"] }] }
+            { "zones": ["*"], "records": [{ "pattern": "*" }, { "pattern": "@", "types": ["NS", "TXT"] }] },
+            { "namespaces": [pick(&["blue", "green"], shape / 16)], "records": [{ "pattern": "www" }, { "pattern": "*", "types": ["NS"] }] }
         ]);
     }
     if shape.is_multiple_of(7) {
@@ -366,6 +405,9 @@ fn zone_spec(shape: u8) -> Value {
 
 fn record_spec(shape: u8) -> Value {
     let (name, zone) = match shape % 5 {
+        0 if shape / 25 % 4 == 1 => ("_acme-challenge.www.example.org", false),
+        0 if shape / 25 % 4 == 2 => ("*.www.example.org", false),
+        0 if shape / 25 % 4 == 3 => ("team.example.org", false),
         0 => ("www.example.org", false),
         1 => ("www", true),
         2 => ("@", true),
@@ -381,7 +423,7 @@ fn record_spec(shape: u8) -> Value {
     };
     let mut spec = json!({ "domainName": name, "type": kind, "rdata": data });
     if zone {
-        spec["zoneRef"] = json!({ "name": pick(&["one", "two"], shape / 25) });
+        spec["zoneRef"] = json!({ "name": pick(&["one", "two", "nowhere"], shape / 25) });
     }
     spec
 }

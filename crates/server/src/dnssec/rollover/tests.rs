@@ -153,3 +153,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn after_a_clock_was_set_forward_a_key_waits_its_whole_time_anew() {
+    let mut keys = fresh();
+    keys.ds_published(START).unwrap();
+    keys.roll(Role::ZoneSigning, START, &SystemRandom::new()).unwrap();
+    let month = 30 * 86_400;
+    let reading = |now, steady| ClockReading { now, steady };
+    assert!(
+        !keys.is_due(TIMING, reading(START + month, 0)),
+        "a month later, says a clock that was set forward"
+    );
+    assert!(!keys.step(TIMING, reading(START + month + 3699, 3699)));
+    assert!(!keys.step(TIMING, reading(START + 60, 3700)), "set back, the time has not come");
+    assert_eq!(show(&keys), ["KSK active", "ZSK active", "ZSK published"]);
+    assert!(keys.step(TIMING, reading(START + month + 3700, 3700)), "so long has passed by any clock");
+    assert_eq!(show(&keys), ["KSK active", "ZSK retired", "ZSK active"]);
+}

@@ -83,6 +83,7 @@ impl Worker {
             {
                 tracing::error!("answering panicked; the rest of a batch of queries is dropped");
             }
+            self.tally.set(Count::OctetsLimited, self.limiter.octets_limited());
             // Whoever has an answer finds it counted.
             self.tally.publish();
             let failed = batch.send(&self.socket);
@@ -192,53 +193,81 @@ impl Worker {
             now: moment.seconds,
             draw: self.draws.next(),
         };
-        let (length, reply) = match query.prepared.and_then(|one| one.answer(query.buffer, &around, out)) {
-            Some(answered) => {
+        match query.prepared.and_then(|one| one.answer(query.buffer, &around, false, out)) {
+            Some((length, reply)) => {
                 self.tally.add(Count::Fast, 1);
-                answered
-            }
-            None => {
-                let attended = self.service.attend_with(moment.table, query.octets(), around, &mut self.slow);
-                // Datagrams carry no streams.
-                let Attended::Replied(reply) = attended else { return None };
-                (self.copy(out)?, reply)
-            }
-        };
-        self.limited(query, &around, moment, (length, reply), out)
-    }
-
-    /// What is sent of a response in the end.
-    #[inline]
-    fn limited(
-        &mut self,
-        query: &Received<'_, '_>,
-        around: &Circumstances<'_>,
-        moment: Moment<'_>,
-        (length, reply): (usize, Reply),
-        out: &mut [u8],
-    ) -> Option<usize> {
-        let verdict = match (reply.cookie, query.network) {
-            (CookieState::Good, _) | (_, None) => Verdict::Send,
-            (_, Some(network)) => {
-                self.limiter.judge_network(network, reply.kind, reply.subject, moment.milliseconds)
-            }
-        };
-        match verdict {
-            Verdict::Send => {
+                let verdict = match limited(query, &reply) {
+                    None => Verdict::Send,
+                    Some(network) => {
+                        let about = (reply.kind, reply.subject);
+                        self.limiter.judge_written(network, about, length, around.draw, moment.milliseconds)
+                    }
+                };
+                if verdict != Verdict::Send {
+                    return self.hold_back(*query, &around, verdict, out);
+                }
                 self.tally.sent(reply);
                 Some(length)
             }
-            Verdict::Slip => {
-                let reply = respond_limited(query.octets(), *around, &mut self.slow)?;
-                self.tally.add(Count::Slipped, 1);
-                self.tally.sent(reply);
-                self.copy(out)
-            }
-            Verdict::Drop => {
-                self.tally.add(Count::RateLimited, 1);
-                None
-            }
+            None => self.answer_slowly(*query, &around, moment, out),
         }
+    }
+
+    /// The slow path. The rate limiter is asked before anything is signed.
+    ///
+    /// The query is passed as a copy, so that on the fast path it needs no place in memory.
+    #[cold]
+    #[inline(never)]
+    fn answer_slowly(
+        &mut self,
+        query: Received<'_, '_>,
+        around: &Circumstances<'_>,
+        moment: Moment<'_>,
+        out: &mut [u8],
+    ) -> Option<usize> {
+        let (now, limiter, mut judged) = (moment.milliseconds, &mut self.limiter, None);
+        let mut judge = |reply: &Reply| match (judged, limited(&query, reply)) {
+            (Some(verdict), _) => verdict,
+            (None, None) => Verdict::Send,
+            (None, Some(network)) => {
+                *judged.insert(limiter.judge_network(network, reply.kind, reply.subject, now))
+            }
+        };
+        let mut may_send = |reply: &Reply| judge(reply) == Verdict::Send;
+        let (table, slow) = (moment.table, &mut self.slow);
+        let attended = self.service.attend_with(&mut may_send, table, query.octets(), *around, slow);
+        // Datagrams carry no streams.
+        let Attended::Replied(reply) = attended else { return None };
+        // What is no answer from a zone was not judged yet.
+        let verdict = judge(&reply);
+        if verdict != Verdict::Send {
+            return self.hold_back(query, around, verdict, out);
+        }
+        let length = self.copy(out)?;
+        if let Some(network) = limited(&query, &reply) {
+            self.limiter.charge_network(network, length, now);
+        }
+        self.tally.sent(reply);
+        Some(length)
+    }
+
+    /// What is sent in place of a response past a limit.
+    #[cold]
+    fn hold_back(
+        &mut self,
+        query: Received<'_, '_>,
+        around: &Circumstances<'_>,
+        verdict: Verdict,
+        out: &mut [u8],
+    ) -> Option<usize> {
+        if verdict == Verdict::Drop {
+            self.tally.add(Count::RateLimited, 1);
+            return None;
+        }
+        let reply = respond_limited(query.octets(), *around, &mut self.slow)?;
+        self.tally.add(Count::Slipped, 1);
+        self.tally.sent(reply);
+        self.copy(out)
     }
 
     /// Copies what the slow path wrote.
@@ -270,6 +299,7 @@ struct Asked<'a> {
 }
 
 /// A query as it arrived.
+#[derive(Clone, Copy)]
 struct Received<'b, 'p> {
     buffer: &'b [u8],
     length: usize,
@@ -283,6 +313,12 @@ impl Received<'_, '_> {
     fn octets(&self) -> &[u8] {
         self.buffer.get(..self.length).unwrap_or_default()
     }
+}
+
+/// The network that a response is limited for; a client with a good cookie is where it says to be.
+#[inline]
+fn limited(query: &Received<'_, '_>, reply: &Reply) -> Option<LimitedNetwork> {
+    query.network.filter(|_| reply.cookie != CookieState::Good)
 }
 
 /// Numbers drawn one after the other; not for secrets.

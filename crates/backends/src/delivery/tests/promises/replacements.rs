@@ -65,6 +65,32 @@ fn a_program_replaces_addresses_and_they_it_in_one_batch() {
 }
 
 #[test]
+fn who_adopts_a_name_replaces_a_foreign_program_in_one_batch() {
+    let mut world = World::of_zones();
+    let zone = name(ZONE);
+    let data = Rdata::from_wire(STEERED, &[0, 1]).unwrap();
+    let program = RecordSet::new(name("www.example.org"), STEERED, 30, vec![data]);
+    world.fake.plant(&zone, program.clone());
+    world.want(ZONE, &[a("www", 1)]);
+    world.order(Order::Complete);
+    world.settle();
+    assert!(world.stands(ZONE, &program) && !world.stands(ZONE, &a("www", 1)), "it is not ours");
+    world.fake.with(|state| state.foreign.clear());
+    world.order(Order::Adopt(vec![(zone, SetKey::of(&a("www", 1)))]));
+    world.settle();
+    let swap = world.fake.writes().into_iter().rfind(|batch| batch.changes.len() == 2).unwrap();
+    let shape: Vec<_> =
+        swap.changes.iter().map(|change| (change.key.rtype, change.after.is_some())).collect();
+    assert_eq!(shape, [(STEERED, false), (Rtype::A, true)]);
+    let held = world.fake.sets(&name(ZONE));
+    assert!(
+        world.stands(ZONE, &a("www", 1)) && !world.stands(ZONE, &program),
+        "{held:?} {:?}",
+        world.told("www.example.org", Rtype::A)
+    );
+}
+
+#[test]
 fn an_alias_that_is_refused_after_its_addresses_went_gives_them_back() {
     let mut world = World::of_sets();
     world.fake.with(|state| state.zones.insert(name(ZONE), Default::default()));

@@ -1,0 +1,192 @@
+//! Addresses in the status of an object that others write.
+
+use std::net::IpAddr;
+
+use dns::Name;
+
+use crate::{Object, Spec};
+
+/// The addresses of a status that are none, and are ignored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rejected {
+    /// The addresses, as the status has them.
+    pub texts: Vec<String>,
+    /// How many entries have no address at all.
+    pub empty: usize,
+    /// No valid one was left, and those of an earlier version are in their place.
+    pub keeps_last: bool,
+}
+
+impl Rejected {
+    /// Whether something was ignored.
+    pub fn is_any(&self) -> bool {
+        !self.texts.is_empty() || self.empty > 0
+    }
+
+    /// What is to be said of them, with the object's kind, namespace and name; nothing where there are none.
+    pub fn warning(&self, object: &str) -> Option<String> {
+        let texts: Vec<String> = self.texts.iter().map(|text| format!("`{text}`")).collect();
+        let named = match &texts[..] {
+            [] => None,
+            [one] => Some(format!("{one} in the status of {object} is not an address and is ignored")),
+            many => Some(format!(
+                "{} in the status of {object} are not addresses and are ignored",
+                many.join(", ")
+            )),
+        };
+        let empty = match self.empty {
+            0 => None,
+            1 => Some(format!("an entry in the status of {object} has no address and is ignored")),
+            many => Some(format!("{many} entries in the status of {object} have no address and are ignored")),
+        };
+        let parts: Vec<String> = named.into_iter().chain(empty).collect();
+        let kept = if self.keeps_last { "; the last valid addresses stay in force" } else { "" };
+        (!parts.is_empty()).then(|| parts.join("; ") + kept)
+    }
+}
+
+/// Whether a text is an IP address.
+pub(super) fn is_address(text: &str) -> bool {
+    text.parse::<IpAddr>().is_ok()
+}
+
+/// Whether a text is a host name. A name that ends in a number is an address with a fault.
+pub(super) fn is_host_name(text: &str) -> bool {
+    let last = text.trim_end_matches('.').rsplit('.').next().unwrap_or_default();
+    Name::parse(text).is_ok() && !last.chars().all(|letter| letter.is_ascii_digit())
+}
+
+impl Object {
+    /// What was ignored of the addresses in its status.
+    pub fn rejected_addresses(&self) -> Option<&Rejected> {
+        match &self.spec {
+            Spec::Service(service) => Some(&service.rejected),
+            Spec::ListenerGateway(gateway) => Some(&gateway.rejected),
+            _ => None,
+        }
+    }
+
+    /// The object with the addresses of an earlier version, where all of its own are none.
+    pub fn with_last_addresses(&self, last: &Object) -> Option<Object> {
+        let mut object = self.clone();
+        match (&mut object.spec, &last.spec) {
+            (Spec::Service(now), Spec::Service(last)) => {
+                let is_needed = now.ingress.is_empty() && now.rejected.is_any();
+                if !is_needed || last.ingress.is_empty() {
+                    return None;
+                }
+                now.ingress.clone_from(&last.ingress);
+                now.rejected.keeps_last = true;
+            }
+            (Spec::ListenerGateway(now), Spec::ListenerGateway(last)) => {
+                let is_needed = now.addresses.is_empty() && now.rejected.is_any();
+                if !is_needed || last.addresses.is_empty() {
+                    return None;
+                }
+                now.addresses.clone_from(&last.addresses);
+                now.rejected.keeps_last = true;
+            }
+            _ => return None,
+        }
+        Some(object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{Kind, decode};
+
+    fn service(ingress: Value) -> Object {
+        let manifest = json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": { "name": "lb", "namespace": "shop" },
+            "spec": { "type": "LoadBalancer" }, "status": { "loadBalancer": { "ingress": ingress } },
+        });
+        decode(Kind::Service, manifest).unwrap()
+    }
+
+    fn gateway(addresses: Value) -> Object {
+        let manifest = json!({
+            "apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway", "metadata": { "name": "lb" },
+            "spec": { "listeners": [] }, "status": { "addresses": addresses },
+        });
+        decode(Kind::ListenerGateway, manifest).unwrap()
+    }
+
+    fn rejected(object: &Object) -> Vec<&str> {
+        object.rejected_addresses().unwrap().texts.iter().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn what_is_no_address_is_ignored_and_named() {
+        let mixed = service(json!([
+            { "ip": "192.0.2.300" }, { "ip": "192.0.2.1" }, { "hostname": "a b" }, { "hostname": "192.0.2" },
+            { "hostname": "lb.example.net" }, { "ip": "" },
+        ]));
+        assert_eq!(rejected(&mixed), ["192.0.2.300", "a b", "192.0.2", ""]);
+        let Spec::Service(spec) = &mixed.spec else { panic!("{mixed:?}") };
+        assert_eq!(spec.ingress.len(), 2);
+        let many = "kuadrant.io/MultiClusterIPAddress";
+        let mixed = gateway(json!([
+            { "type": "IPAddress", "value": "lb.example.net" }, { "value": "192.0.2.300" }, { "value": "192.0.2.1" },
+            { "type": "Hostname", "value": "lb.example.net" }, { "type": many, "value": "weu/192.0.2.x" },
+            { "type": many, "value": "weu/2001:db8::1" }, { "type": "example.net/Other", "value": "?" },
+        ]));
+        assert_eq!(rejected(&mixed), ["lb.example.net", "192.0.2.300", "weu/192.0.2.x"]);
+        let Spec::ListenerGateway(spec) = &mixed.spec else { panic!("{mixed:?}") };
+        assert_eq!(spec.addresses.len(), 4);
+        let warning = mixed.rejected_addresses().unwrap().warning("Gateway shop/lb").unwrap();
+        assert!(warning.contains("`192.0.2.300`") && warning.contains("Gateway shop/lb"), "{warning}");
+    }
+
+    #[rstest::rstest]
+    #[case::service_without_fields(service(json!([{}])), "an entry in the status of X has no address and is ignored")]
+    #[case::service_with_other_fields(
+        service(json!([{ "ipMode": "VIP" }, { "ip": "192.0.2.x" }])),
+        "`192.0.2.x` in the status of X is not an address and is ignored; an entry in the status of X has no address \
+         and is ignored"
+    )]
+    #[case::gateway_without_value(
+        gateway(json!([{ "type": "IPAddress" }, {}])),
+        "2 entries in the status of X have no address and are ignored"
+    )]
+    #[case::gateway_without_cluster(
+        gateway(json!([{ "type": "kuadrant.io/MultiClusterIPAddress", "value": "192.0.2.1" }])),
+        "`192.0.2.1` in the status of X is not an address and is ignored"
+    )]
+    #[case::gateway_with_an_unknown_type_alone(
+        gateway(json!([{ "type": "IPAdress", "value": "192.0.2.1" }])),
+        "`IPAdress 192.0.2.1` in the status of X is not an address and is ignored"
+    )]
+    fn an_entry_without_a_usable_address_takes_no_address_away(
+        #[case] object: Object,
+        #[case] warning: &str,
+    ) {
+        assert_eq!(object.rejected_addresses().unwrap().warning("X").unwrap(), warning);
+        let good = match object.kind() {
+            Kind::Service => service(json!([{ "ip": "192.0.2.1" }])),
+            _ => gateway(json!([{ "value": "192.0.2.1" }])),
+        };
+        let kept = object.with_last_addresses(&good).unwrap();
+        assert_eq!(crate::manifest(&kept), crate::manifest(&good));
+    }
+
+    #[test]
+    fn the_last_valid_addresses_stay_only_where_none_is_valid() {
+        let good = service(json!([{ "ip": "192.0.2.1" }]));
+        let kept = service(json!([{ "ip": "192.0.2.300" }])).with_last_addresses(&good).unwrap();
+        assert!(kept.rejected_addresses().unwrap().keeps_last);
+        assert_eq!(crate::manifest(&kept), crate::manifest(&good));
+        let nothing = service(json!([]));
+        assert_eq!(nothing.with_last_addresses(&good), None, "a load balancer may lose its addresses");
+        let some = service(json!([{ "ip": "192.0.2.300" }, { "ip": "192.0.2.2" }]));
+        assert_eq!(some.with_last_addresses(&good), None);
+        let good = gateway(json!([{ "value": "192.0.2.1" }]));
+        let kept = gateway(json!([{ "value": "192.0.2.300" }])).with_last_addresses(&good).unwrap();
+        assert_eq!(crate::manifest(&kept), crate::manifest(&good));
+    }
+}

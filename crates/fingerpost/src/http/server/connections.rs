@@ -1,0 +1,260 @@
+//! The open connections of a listener, and which of them makes room for a new one.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+use super::Limits;
+
+/// A connection that waits for its client for less than this is not evicted.
+const LEAST_STALL: Duration = Duration::from_secs(1);
+/// How often a connection's times are compared with the limits.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// The open connections of one listener.
+#[derive(Debug)]
+pub struct Table {
+    limits: Limits,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    next: u64,
+    connections: BTreeMap<u64, Arc<Connection>>,
+}
+
+/// A place in the table; it is free again when the value is dropped.
+#[derive(Debug)]
+pub struct Place {
+    table: Arc<Table>,
+    number: u64,
+    connection: Arc<Connection>,
+}
+
+/// What is known of one connection.
+#[derive(Debug)]
+pub struct Connection {
+    client: IpAddr,
+    times: Mutex<Times>,
+    evicted: Notify,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    phase: Phase,
+    /// When the phase began.
+    since: Instant,
+    /// Since when octets wait that the client does not read.
+    write_blocked: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// No request: the client has not sent all headers of one.
+    Waiting,
+    /// The client has to send more of a body.
+    Body,
+    /// The request is handled, or the response is sent.
+    Working,
+}
+
+impl Table {
+    /// A table without connections.
+    pub fn new(limits: Limits) -> Arc<Table> {
+        Arc::new(Table { limits, open: Mutex::default() })
+    }
+
+    /// A place for a connection of a client. Where the table is full, or the client has its share, a connection
+    /// that waits for its client is evicted; where there is none, the new connection has no place.
+    pub fn enter(self: &Arc<Table>, address: IpAddr) -> Option<Place> {
+        let client = client_of(address);
+        let mut open = self.lock();
+        let of_client = open.connections.values().filter(|one| one.client == client).count();
+        if of_client >= self.limits.connections_of_client {
+            open.evict(|one| one.client == client)?;
+        } else if open.connections.len() >= self.limits.connections {
+            open.evict(|_| true)?;
+        }
+        let (number, connection) = (open.next, Arc::new(Connection::new(client)));
+        open.next += 1;
+        open.connections.insert(number, connection.clone());
+        Some(Place { table: self.clone(), number, connection })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    /// Evicts the connection that has waited longest for its client.
+    fn evict(&mut self, of: impl Fn(&Connection) -> bool) -> Option<()> {
+        let now = Instant::now();
+        let waits = |(number, one): (&u64, &Arc<Connection>)| Some((one.waits(now)?, *number));
+        let candidates = self.connections.iter().filter(|(_, one)| of(one));
+        let (_, number) = candidates.filter_map(waits).min()?;
+        let connection = self.connections.remove(&number)?;
+        connection.evicted.notify_one();
+        Some(())
+    }
+}
+
+impl Connection {
+    fn new(client: IpAddr) -> Connection {
+        let times = Times { phase: Phase::Waiting, since: Instant::now(), write_blocked: None };
+        Connection { client, times: Mutex::new(times), evicted: Notify::new() }
+    }
+
+    /// Since when the connection waits for its client, where it does. One without a request comes first.
+    fn waits(&self, now: Instant) -> Option<(bool, Instant)> {
+        let times = *self.times();
+        let has_request = times.phase != Phase::Waiting;
+        let since = match (times.write_blocked, times.phase) {
+            (Some(blocked), _) => Some(blocked),
+            (None, Phase::Waiting) => return Some((false, times.since)),
+            (None, Phase::Body) => Some(times.since),
+            (None, Phase::Working) => None,
+        };
+        since.filter(|since| now.duration_since(*since) >= LEAST_STALL).map(|since| (has_request, since))
+    }
+
+    /// Ready when the connection is evicted or has exceeded a limit.
+    pub(super) async fn cut(&self, limits: Limits) {
+        let exceeded = async {
+            while !self.exceeds(limits, Instant::now()) {
+                tokio::time::sleep(LOOK.min(limits.stall_time / 4)).await;
+            }
+        };
+        tokio::select! {
+            () = self.evicted.notified() => {}
+            () = exceeded => {}
+        }
+    }
+
+    fn exceeds(&self, limits: Limits, now: Instant) -> bool {
+        let times = *self.times();
+        let blocked = times.write_blocked.is_some_and(|since| now.duration_since(since) >= limits.stall_time);
+        let late = times.phase != Phase::Waiting && now.duration_since(times.since) >= limits.request_time;
+        blocked || late
+    }
+
+    /// A request has arrived.
+    pub(super) fn set_working(&self) {
+        self.enter(Phase::Working);
+    }
+
+    /// The response has ended.
+    pub(super) fn set_waiting(&self) {
+        self.enter(Phase::Waiting);
+    }
+
+    /// The client has to send more of a body, or has sent it.
+    pub(super) fn set_reading(&self, reading: bool) {
+        self.enter(if reading { Phase::Body } else { Phase::Working });
+    }
+
+    fn enter(&self, phase: Phase) {
+        let mut times = self.times();
+        (times.phase, times.since) = (phase, Instant::now());
+    }
+
+    /// Octets wait for the client, or it has taken some.
+    pub(super) fn note_write(&self, blocked: bool) {
+        let mut times = self.times();
+        match (blocked, times.write_blocked) {
+            (true, None) => times.write_blocked = Some(Instant::now()),
+            (false, Some(_)) => times.write_blocked = None,
+            _ => {}
+        }
+    }
+
+    fn times(&self) -> MutexGuard<'_, Times> {
+        self.times.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// What is known of the connection.
+    pub fn connection(&self) -> Arc<Connection> {
+        self.connection.clone()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.table.lock().connections.remove(&self.number);
+    }
+}
+
+/// Whose share a connection counts in: the IPv4 address, or the IPv6 network of 64 bits.
+fn client_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+
+    fn table(connections: usize, connections_of_client: usize) -> Arc<Table> {
+        Table::new(Limits { connections, connections_of_client, ..Limits::default() })
+    }
+
+    fn client(number: u8) -> IpAddr {
+        IpAddr::from([192, 0, 2, number])
+    }
+
+    fn is_open(place: &Place) -> bool {
+        place.table.lock().connections.contains_key(&place.number)
+    }
+
+    #[test]
+    fn the_connection_that_waited_longest_without_a_request_makes_room() {
+        let table = table(3, 3);
+        let places: Vec<Place> = (0..3).map(|number| table.enter(client(number)).unwrap()).collect();
+        places[0].connection.set_working();
+        let _last = table.enter(client(9)).unwrap();
+        assert_eq!(places.iter().map(is_open).collect::<Vec<_>>(), [true, false, true]);
+    }
+
+    #[test]
+    fn a_connection_that_is_served_is_not_evicted() {
+        let table = table(2, 2);
+        let places: Vec<Place> = (0..2).map(|number| table.enter(client(number)).unwrap()).collect();
+        places.iter().for_each(|place| place.connection.set_working());
+        assert!(table.enter(client(9)).is_none());
+        drop(places);
+        assert!(table.enter(client(9)).is_some());
+    }
+
+    #[test]
+    fn one_client_takes_its_share_from_itself() {
+        let table = table(8, 2);
+        let other = table.enter(client(1)).unwrap();
+        let places: Vec<Place> = (0..6).map(|_| table.enter(client(2)).unwrap()).collect();
+        assert!(is_open(&other));
+        assert_eq!(places.iter().filter(|place| is_open(place)).count(), 2);
+        let networks = ["2001:db8::1", "2001:db8::2"].map(|text| client_of(text.parse().unwrap()));
+        assert_eq!(networks[0], networks[1]);
+        assert_eq!(client_of("::ffff:192.0.2.1".parse().unwrap()), client(1));
+    }
+
+    #[test]
+    fn a_client_that_does_not_read_makes_room_once_it_has_stalled() {
+        let table = table(1, 1);
+        let place = table.enter(client(1)).unwrap();
+        place.connection.set_working();
+        place.connection.note_write(true);
+        assert!(table.enter(client(2)).is_none(), "it has only just stalled");
+        place.connection.times().write_blocked = Instant::now().checked_sub(LEAST_STALL);
+        assert!(table.enter(client(2)).is_some());
+        assert!(!is_open(&place));
+    }
+}
