@@ -1,4 +1,4 @@
-//! HTTP clients that read slowly, send half requests or send much: DNS, health and memory do not notice.
+//! HTTP clients that read slowly, send half requests or send much: DNS and health are answered, and memory is bounded.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -24,8 +24,8 @@ struct Numbers {
 
 fn numbers() -> Numbers {
     match std::env::var_os("FINGERPOST_SOAK").is_some() {
-        true => Numbers { records: 200_000, readers: 200, halves: 2000, bodies: 200 },
-        false => Numbers { records: 20_000, readers: 40, halves: 300, bodies: 24 },
+        true => Numbers { records: 200_000, readers: 400, halves: 2000, bodies: 200 },
+        false => Numbers { records: 20_000, readers: 280, halves: 300, bodies: 24 },
     }
 }
 
@@ -68,25 +68,56 @@ fn ask_by_stream(server: SocketAddr) -> Result<()> {
     Ok(())
 }
 
+/// How often DNS over TCP and health were asked and have answered.
+#[derive(Default)]
+struct Asked {
+    count: AtomicU64,
+    has_failed: AtomicBool,
+}
+
+impl Asked {
+    /// Waits until both were asked, and have answered, since now; not where one has failed to.
+    fn wait_for_more(&self) -> Result<()> {
+        let before = self.count.load(Ordering::Relaxed);
+        wait_for("answers", || {
+            // One exchange may have begun before.
+            let has_more = self.count.load(Ordering::Relaxed) > before + 1;
+            Ok((has_more || self.has_failed.load(Ordering::Relaxed)).then_some(()))
+        })
+    }
+
+    fn ask(&self, dns: SocketAddr, health: &str) -> Result<()> {
+        let asked = ask_by_stream(dns).context("DNS over TCP");
+        let asked = asked.and_then(|()| fetch(health).map(drop).context("health"));
+        match asked.is_ok() {
+            true => drop(self.count.fetch_add(1, Ordering::Relaxed)),
+            false => self.has_failed.store(true, Ordering::Relaxed),
+        }
+        asked
+    }
+}
+
 /// Asks by DNS over TCP and for health, again and again, while something else happens.
-fn answered_throughout(dns: SocketAddr, health: &str, work: impl FnOnce() -> Result<()>) -> Result<u64> {
-    let (over, count) = (AtomicBool::new(false), AtomicU64::new(0));
+fn answered_throughout(
+    dns: SocketAddr,
+    health: &str,
+    work: impl FnOnce(&Asked) -> Result<()>,
+) -> Result<u64> {
+    let (over, asked) = (AtomicBool::new(false), Asked::default());
     std::thread::scope(|scope| {
         let asking = scope.spawn(|| -> Result<()> {
             while !over.load(Ordering::Relaxed) {
-                ask_by_stream(dns).context("DNS over TCP")?;
-                fetch(health).context("health")?;
-                count.fetch_add(1, Ordering::Relaxed);
+                asked.ask(dns, health)?;
                 std::thread::sleep(Duration::from_millis(20));
             }
             Ok(())
         });
-        let worked = work();
+        let worked = work(&asked);
         over.store(true, Ordering::Relaxed);
         asking.join().map_err(|_| anyhow::anyhow!("asking failed"))??;
         worked
     })?;
-    let count = count.into_inner();
+    let count = asked.count.into_inner();
     ensure!(count > 0, "nothing was asked");
     Ok(count)
 }
@@ -100,6 +131,18 @@ fn large_zone(records: usize) -> Result<Folder> {
     Ok(folder)
 }
 
+/// The addresses of the clients that read slowly or send half requests: together they may have more connections than
+/// the listener, and none of them is the address of the client that asks.
+const SLOW_CLIENTS: usize = 8;
+
+/// Opens a connection and sends a part of a request, or all of it, from one of the slow clients. A connection that
+/// the server refuses or evicts meanwhile is what the client deserves.
+fn open_slow(number: usize, server: SocketAddr, text: &str) -> Result<TcpStream> {
+    let mut stream = connect_from(client(number % SLOW_CLIENTS), server)?;
+    let _ = stream.write_all(text.as_bytes());
+    Ok(stream)
+}
+
 #[test]
 fn slow_readers_and_half_requests_stop_nothing() -> Result<()> {
     let Numbers { records, readers, halves, .. } = numbers();
@@ -110,18 +153,20 @@ fn slow_readers_and_half_requests_stop_nothing() -> Result<()> {
     // What is allocated once, at the first request of a kind, is no reader's.
     ensure!(up.get("/api/v1/recordsets")?.len() > records * 50, "the whole zone is read");
     let before = up.usage()?;
-    let asked = answered_throughout(up.dns(0), &health, || {
+    let asked = answered_throughout(up.dns(0), &health, |asked| {
         let mut open = Vec::new();
         for number in 0..readers {
             let pages = ["/api/v1/plan", "/api/v1/recordsets", "/api/v1/zone?name=example.org"];
             let page = pages[number % pages.len()];
-            open.push(send(http, &format!("GET {page} HTTP/1.1\r\nHost: {http}\r\n\r\n"))?);
+            open.push(open_slow(number, http, &format!("GET {page} HTTP/1.1\r\nHost: {http}\r\n\r\n"))?);
         }
-        for _ in 0..halves {
-            open.push(send(http, "GET /healthz HTTP/1.1\r\nHost: ")?);
+        asked.wait_for_more()?;
+        for number in 0..halves {
+            open.push(open_slow(number, http, "GET /healthz HTTP/1.1\r\nHost: ")?);
         }
+        asked.wait_for_more()?;
         std::thread::sleep(Duration::from_secs(2));
-        Ok(())
+        asked.wait_for_more()
     })?;
     let grown = up.usage()?.peak.saturating_sub(before.peak);
     ensure!(grown < READERS_BOUND, "{readers} readers and {halves} half requests cost {} MiB", grown / MIB);
@@ -147,7 +192,7 @@ fn large_bodies_stop_nothing() -> Result<()> {
         let body = " ".repeat(7 << 20);
         let before = Usage::of(server.process().id())?;
         let (taken, busy) = (AtomicU64::new(0), AtomicU64::new(0));
-        let asked = answered_throughout(server.dns(), &health, || {
+        let asked = answered_throughout(server.dns(), &health, |_| {
             std::thread::scope(|scope| {
                 for number in 0..bodies {
                     let (taken, busy, body) = (&taken, &busy, &body);
@@ -186,14 +231,19 @@ fn client(number: usize) -> IpAddr {
     IpAddr::from([127, 77, (number / 250) as u8, (number % 250) as u8 + 1])
 }
 
-fn status_from(client: IpAddr, server: SocketAddr, head: &str, body: &str) -> u16 {
-    let answer = e2e::block_on(async {
+/// A connection from an address of our choice.
+fn connect_from(client: IpAddr, server: SocketAddr) -> Result<TcpStream> {
+    let stream = e2e::block_on(async {
         let socket = tokio::net::TcpSocket::new_v4()?;
         socket.bind(SocketAddr::new(client, 0))?;
-        anyhow::Ok(socket.connect(server).await?.into_std()?)
-    });
-    let answer = answer.and_then(|stream| stream).and_then(|mut stream| {
-        stream.set_nonblocking(false)?;
+        anyhow::Ok(tokio::time::timeout(PATIENCE, socket.connect(server)).await??.into_std()?)
+    })??;
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
+fn status_from(client: IpAddr, server: SocketAddr, head: &str, body: &str) -> u16 {
+    let answer = connect_from(client, server).and_then(|mut stream| {
         stream.set_read_timeout(Some(6 * PATIENCE))?;
         stream.write_all(head.as_bytes())?;
         // Where the server refuses early, the rest of the body has no reader.

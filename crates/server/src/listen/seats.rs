@@ -1,15 +1,18 @@
 //! The places for connections at an address: how many there are, and which connection is evicted.
 //!
 //! Clients of one network share a part of the places, so that one network cannot take all. Where there is no
-//! place left, a new connection evicts another one, in this order:
+//! place left, the network with the most connections loses one to the new connection, and among neighbours the
+//! address with the most. In this order:
 //!
-//! 1. the one that has not read what was sent to it for longest;
-//! 2. the one that has waited longest for its next query;
-//! 3. of the network with the most connections, the one that has been answered longest.
+//! 1. of those that have several, a connection whose client has not read what was sent for longest, else the one
+//!    that has waited longest for its next query;
+//! 2. of those that have more than a quarter of a network's share, the one that has been answered longest;
+//! 3. the same as 1 where it is the only connection;
+//! 4. the one that has been answered longest.
 //!
-//! Only connections of the newcomer's own network, or of networks that have more connections than it, are
-//! evicted. So a network with few connections keeps them, however many others arrive, and a client of a
-//! network that has none always gets a place.
+//! A newcomer never evicts a connection of a network that has fewer than its own network, nor one of a neighbour
+//! that has fewer than its own address, each time the new connection counted. So a client with one connection
+//! keeps it while others have many, and a client of a network that has none always gets a place.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -29,6 +32,8 @@ const IPV6_PREFIX: u8 = 56;
 /// How long a write may wait before the client counts as one that does not read. A client of a large transfer
 /// that reads makes room more often, however slow its line is.
 const STUCK: Duration = Duration::from_secs(1);
+/// More than this part of a network's share are many connections.
+const MANY: usize = 4;
 
 /// All places of an address.
 #[derive(Clone, Debug)]
@@ -102,10 +107,10 @@ impl Seats {
         let client = Client::new(client);
         let mut table = self.table();
         let limits = &self.0.limits;
-        let evicted = if table.count(client.network) >= limits.connections_per_network {
-            Some(table.evict(client, now, |taken| taken.client.network == client.network)?)
-        } else if table.taken.len() >= limits.connections {
-            Some(table.evict(client, now, |_| true)?)
+        let has_share = table.count(client.network) >= limits.connections_per_network;
+        let evicted = if has_share || table.taken.len() >= limits.connections {
+            let many = (limits.connections_per_network / MANY).max(1);
+            Some(table.evict(&Newcomer { client, has_share, many, now })?)
         } else {
             None
         };
@@ -151,43 +156,90 @@ impl Table {
     }
 
     /// Evicts the connection that comes first in the order; none where the newcomer may evict none.
-    fn evict(
-        &mut self,
-        newcomer: Client,
-        now: Instant,
-        is_candidate: impl Fn(&Taken) -> bool,
-    ) -> Option<Eviction> {
-        let candidates = self.taken.iter().filter(|(_, taken)| is_candidate(taken));
+    fn evict(&mut self, newcomer: &Newcomer) -> Option<Eviction> {
         let ranked =
-            candidates.filter_map(|(number, taken)| Some((self.rank(taken, newcomer, now)?, *number)));
-        let ((eviction, ..), number) = ranked.min()?;
+            self.taken.iter().filter_map(|(number, taken)| Some((self.rank(taken, newcomer)?, *number)));
+        let (rank, number) = ranked.min()?;
         self.remove(number)?.leave.notify_one();
-        Some(eviction)
+        Some(rank.eviction)
     }
 
     /// Where a connection comes in the order, the first evicted first; none where it may not be evicted.
-    fn rank(&self, taken: &Taken, newcomer: Client, now: Instant) -> Option<Rank> {
-        let is_neighbour = taken.client.network == newcomer.network;
-        let has_more = |of: fn(Client) -> Network| self.count(of(taken.client)) > self.count(of(newcomer));
-        if !is_neighbour && !has_more(|client| client.network) {
-            return None;
-        }
-        let unread = taken.unread_since.map(|since| now.saturating_duration_since(since));
+    fn rank(&self, taken: &Taken, newcomer: &Newcomer) -> Option<Rank> {
+        let is_own = taken.client.host == newcomer.client.host;
+        let (network, least_network) = self.counts(taken, newcomer, |client| client.network);
+        let (host, least_host) = self.counts(taken, newcomer, |client| client.host);
+        let is_candidate = match taken.client.network == newcomer.client.network {
+            true => host >= least_host,
+            false => !newcomer.has_share && network >= least_network,
+        };
+        let (eviction, unread) = taken.state(newcomer.now);
+        let count = if newcomer.has_share { host } else { network };
+        let tier = match eviction {
+            // An address does not evict what is being answered to itself.
+            Eviction::Busy if is_own => return None,
+            Eviction::Busy if count > newcomer.many => Tier::BusyOfMany,
+            Eviction::Busy => Tier::Busy,
+            _ if count > 1 => Tier::WaitingOfSeveral,
+            _ => Tier::WaitingAlone,
+        };
+        let (network, host) = (Reverse(network), Reverse(host));
+        let rank = Rank { tier, network, host, eviction, unread: Reverse(unread), since: taken.since };
+        is_candidate.then_some(rank)
+    }
+
+    /// How many connections the network or address of a connection has, and that of the newcomer, which counts.
+    fn counts(&self, taken: &Taken, newcomer: &Newcomer, of: fn(Client) -> Network) -> (usize, usize) {
+        let (taken, newcomer) = (of(taken.client), of(newcomer.client));
+        (self.count(taken) + usize::from(taken == newcomer), self.count(newcomer) + 1)
+    }
+}
+
+impl Taken {
+    /// Why it would be evicted, and how long its client has not read, where that is the reason.
+    fn state(&self, now: Instant) -> (Eviction, Duration) {
+        let unread = self.unread_since.map(|since| now.saturating_duration_since(since));
         match unread.filter(|unread| *unread >= STUCK) {
-            Some(unread) => Some((Eviction::NotReading, Reverse(unread.as_millis()), taken.since)),
-            None if taken.is_idle => Some((Eviction::Idle, Reverse(0), taken.since)),
-            // Among neighbours an address counts as a network does elsewhere.
-            None if is_neighbour && !has_more(|client| client.host) => None,
-            None => {
-                let of = if is_neighbour { taken.client.host } else { taken.client.network };
-                Some((Eviction::Busy, Reverse(self.count(of) as u128), taken.since))
-            }
+            Some(unread) => (Eviction::NotReading, unread),
+            None if self.is_idle => (Eviction::Idle, Duration::ZERO),
+            None => (Eviction::Busy, Duration::ZERO),
         }
     }
 }
 
-/// Why a connection would be evicted, how much speaks for it, and since when it is in its state.
-type Rank = (Eviction, Reverse<u128>, u64);
+/// A connection that needs the place of another.
+struct Newcomer {
+    client: Client,
+    /// Whether its network has its share, so that a neighbour is evicted.
+    has_share: bool,
+    /// A network or an address with more connections than this has many.
+    many: usize,
+    now: Instant,
+}
+
+/// The order of eviction: the least is evicted first.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    tier: Tier,
+    /// How many connections its network has, and its address.
+    network: Reverse<usize>,
+    host: Reverse<usize>,
+    eviction: Eviction,
+    unread: Reverse<Duration>,
+    since: u64,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Tier {
+    /// Waits for its client, which has several connections.
+    WaitingOfSeveral,
+    /// Is being answered, one of many.
+    BusyOfMany,
+    /// Waits for its client, which has no other connection.
+    WaitingAlone,
+    /// Is being answered.
+    Busy,
+}
 
 impl Seat {
     /// Says whether the client waits for us, or we for the client.
@@ -334,6 +386,35 @@ mod tests {
             flood.remove(0);
             assert!(!is_evicted(&honest));
         }
+    }
+
+    #[test]
+    fn a_network_with_one_connection_keeps_it_while_another_has_many() {
+        for (is_busy, is_unread) in [(false, false), (false, true), (true, false)] {
+            let seats = seats(6, 4);
+            let alone = seat(&seats, "198.51.100.1");
+            alone.set_unread(is_unread.then(Instant::now));
+            let many = [1, 2, 3, 4].map(|host| seat(&seats, &format!("192.0.2.{host}")));
+            many.iter().for_each(|seat| seat.set_busy(is_busy));
+            let later = Instant::now() + STUCK;
+            let fresh = |network: u8| seats.take_at(IpAddr::from([10, 0, network, 1]), later).unwrap();
+            let newcomers = [1, 2, 3, 4].map(fresh);
+            assert!(!is_evicted(&alone), "it has waited longest");
+            assert_eq!(many.iter().filter(|seat| is_evicted(seat)).count(), 3);
+            let reason = if is_busy { Eviction::Busy } else { Eviction::Idle };
+            assert!(newcomers[1..].iter().all(|(_, evicted)| *evicted == Some(reason)));
+        }
+    }
+
+    #[test]
+    fn an_address_with_one_connection_keeps_it_while_its_neighbour_has_many() {
+        let seats = seats(10, 4);
+        let alone = seat(&seats, "192.0.2.1");
+        let many = ["192.0.2.2"; 3].map(|client| busy(&seats, client));
+        assert!(seats.take(client("192.0.2.2")).is_none(), "all of its own are being answered");
+        let (_third, evicted) = take(&seats, "192.0.2.3");
+        assert_eq!(evicted, Some(Eviction::Busy));
+        assert!(!is_evicted(&alone) && is_evicted(&many[0]));
     }
 
     #[test]

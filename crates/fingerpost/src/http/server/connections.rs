@@ -1,6 +1,16 @@
-//! The open connections of a listener, and which of them makes room for a new one.
+//! The open connections of a listener, and which of them is evicted for a new one.
+//!
+//! Where one client has its share, the longest-waiting connection of that client is evicted. Where the table is
+//! full, the client with the most connections loses one, and a client never loses one to a client that has more:
+//!
+//! 1. a connection that waits for its client, where the client has several;
+//! 2. a connection that is served, where the client has more than a quarter of a client's share;
+//! 3. a connection that waits for its client, where it is the only one of the client.
+//!
+//! So a client with one connection keeps it while another client has many, whatever these do.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,6 +21,8 @@ use super::Limits;
 
 /// A connection that waits for its client for less than this is not evicted.
 const LEAST_STALL: Duration = Duration::from_secs(1);
+/// A client with more than this part of a client's share has many connections.
+const MANY: usize = 4;
 /// How often a connection's times are compared with the limits.
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -68,16 +80,16 @@ impl Table {
         Arc::new(Table { limits, open: Mutex::default() })
     }
 
-    /// A place for a connection of a client. Where the table is full, or the client has its share, a connection
-    /// that waits for its client is evicted; where there is none, the new connection has no place.
+    /// A place for a connection of a client. Where the table is full, or the client has its share, another
+    /// connection is evicted; where none may be evicted, the new connection has no place.
     pub fn enter(self: &Arc<Table>, address: IpAddr) -> Option<Place> {
         let client = client_of(address);
         let mut open = self.lock();
         let of_client = open.connections.values().filter(|one| one.client == client).count();
         if of_client >= self.limits.connections_of_client {
-            open.evict(|one| one.client == client)?;
+            open.evict_of(client)?;
         } else if open.connections.len() >= self.limits.connections {
-            open.evict(|_| true)?;
+            open.evict_for(client, self.limits.connections_of_client / MANY)?;
         }
         let (number, connection) = (open.next, Arc::new(Connection::new(client)));
         open.next += 1;
@@ -90,15 +102,59 @@ impl Table {
     }
 }
 
+/// The order of eviction: the least is evicted first.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    tier: Tier,
+    /// How many connections the client has.
+    of_client: Reverse<usize>,
+    has_request: bool,
+    since: Instant,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Tier {
+    /// Waits for a client that has several connections.
+    WaitingOfSeveral,
+    /// Is served, to a client that has many.
+    ServedOfMany,
+    /// Waits for a client that has no other connection.
+    WaitingAlone,
+}
+
 impl Open {
-    /// Evicts the connection that has waited longest for its client.
-    fn evict(&mut self, of: impl Fn(&Connection) -> bool) -> Option<()> {
+    /// Evicts the connection of a client that has waited longest for it.
+    fn evict_of(&mut self, client: IpAddr) -> Option<()> {
         let now = Instant::now();
-        let waits = |(number, one): (&u64, &Arc<Connection>)| Some((one.waits(now)?, *number));
-        let candidates = self.connections.iter().filter(|(_, one)| of(one));
-        let (_, number) = candidates.filter_map(waits).min()?;
-        let connection = self.connections.remove(&number)?;
-        connection.evicted.notify_one();
+        let own = self.connections.iter().filter(|(_, one)| one.client == client);
+        let (_, number) = own.filter_map(|(number, one)| Some((one.waits(now)?, *number))).min()?;
+        self.evict(number)
+    }
+
+    /// Evicts a connection of the client that has the most, the new connection of the newcomer counted.
+    fn evict_for(&mut self, newcomer: IpAddr, many: usize) -> Option<()> {
+        let (now, counts) = (Instant::now(), self.counts_with(newcomer));
+        let count = |client: IpAddr| counts.get(&client).copied().unwrap_or_default();
+        let candidates = self.connections.iter().filter(|(_, one)| count(one.client) >= count(newcomer));
+        // What is served is not evicted for a newcomer that has as many.
+        let many = many.max(count(newcomer));
+        let ranked =
+            candidates.filter_map(|(number, one)| Some((one.rank(count(one.client), many, now)?, *number)));
+        let (_, number) = ranked.min()?;
+        self.evict(number)
+    }
+
+    /// How many connections each client has, with one more for the newcomer.
+    fn counts_with(&self, newcomer: IpAddr) -> HashMap<IpAddr, usize> {
+        let mut counts = HashMap::from([(newcomer, 1)]);
+        for connection in self.connections.values() {
+            *counts.entry(connection.client).or_default() += 1;
+        }
+        counts
+    }
+
+    fn evict(&mut self, number: u64) -> Option<()> {
+        self.connections.remove(&number)?.evicted.notify_one();
         Some(())
     }
 }
@@ -120,6 +176,17 @@ impl Connection {
             (None, Phase::Working) => None,
         };
         since.filter(|since| now.duration_since(*since) >= LEAST_STALL).map(|since| (has_request, since))
+    }
+
+    /// The place in the order of eviction; none where the connection is not evicted.
+    fn rank(&self, of_client: usize, many: usize, now: Instant) -> Option<Rank> {
+        let (tier, (has_request, since)) = match self.waits(now) {
+            Some(waits) if of_client > 1 => (Tier::WaitingOfSeveral, waits),
+            Some(waits) => (Tier::WaitingAlone, waits),
+            None if of_client > many => (Tier::ServedOfMany, (true, self.times().since)),
+            None => return None,
+        };
+        Some(Rank { tier, of_client: Reverse(of_client), has_request, since })
     }
 
     /// Ready when the connection is evicted or has exceeded a limit.
@@ -232,6 +299,42 @@ mod tests {
         assert!(table.enter(client(9)).is_none());
         drop(places);
         assert!(table.enter(client(9)).is_some());
+    }
+
+    #[test]
+    fn a_client_with_one_connection_keeps_it_while_another_has_many() {
+        let table = table(6, 4);
+        let alone = table.enter(client(1)).unwrap();
+        let many: Vec<Place> = (0..4).map(|_| table.enter(client(2)).unwrap()).collect();
+        let newcomers: Vec<Place> = (3..7).map(|number| table.enter(client(number)).unwrap()).collect();
+        assert!(is_open(&alone), "it has waited longest");
+        assert_eq!(many.iter().map(is_open).collect::<Vec<_>>(), [false, false, false, true]);
+        assert!(newcomers.iter().all(is_open));
+    }
+
+    #[test]
+    fn a_client_with_one_connection_keeps_it_while_another_is_served_on_many() {
+        let table = table(8, 8);
+        let alone = table.enter(client(1)).unwrap();
+        let served: Vec<Place> = (0..7).map(|_| table.enter(client(2)).unwrap()).collect();
+        served.iter().for_each(|place| place.connection.set_working());
+        let newcomers: Vec<Place> = (3..8).map(|number| table.enter(client(number)).unwrap()).collect();
+        assert!(is_open(&alone) && newcomers.iter().all(is_open));
+        assert_eq!(served.iter().filter(|place| is_open(place)).count(), 2);
+        let _other = table.enter(client(9)).unwrap();
+        assert_eq!(served.iter().filter(|place| is_open(place)).count(), 2, "two are not many");
+    }
+
+    #[test]
+    fn a_client_with_more_connections_evicts_only_its_own() {
+        let table = table(4, 4);
+        let others = [table.enter(client(1)).unwrap(), table.enter(client(3)).unwrap()];
+        let own = [table.enter(client(2)).unwrap(), table.enter(client(2)).unwrap()];
+        own.iter().for_each(|place| place.connection.set_working());
+        assert!(table.enter(client(2)).is_none());
+        own[1].connection.set_waiting();
+        assert!(table.enter(client(2)).is_some());
+        assert!(others.iter().all(is_open) && is_open(&own[0]) && !is_open(&own[1]));
     }
 
     #[test]
