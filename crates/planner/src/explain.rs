@@ -5,7 +5,7 @@ mod listeners;
 mod placement;
 mod versions;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::dnsclass::{Backend, DNSClassSpec};
@@ -86,24 +86,25 @@ impl Planner {
             missing: Vec::new(),
             not_in_force: Vec::new(),
         };
-        let mut claimants = BTreeSet::new();
+        let mut actors = BTreeMap::new();
         for (id, entry) in self.snapshot.entries() {
             let Some(evaluated) = self.evaluated(id) else { continue };
             let claims: Vec<usize> = numbers_for(&evaluated.output.claims, name);
             let lost = |number: &usize| self.lost(id).iter().any(|one| usize::from(one.claim) == *number);
             let standing = |number: &usize| !lost(number) && !self.turned_away.contains(&id);
             if claims.is_empty() {
-                if self.wants(entry, &evaluated.output.outcome, name) || self.waits_for(entry, name) {
-                    story.missing.push(self.actor(id, entry, &claims));
+                if !self.wants(entry, &evaluated.output.outcome, name) && !self.waits_for(entry, name) {
+                    continue;
                 }
+                story.missing.push(self.actor(id, entry, &claims));
             } else if claims.iter().any(standing) {
-                claimants.insert(id);
                 story.makers.push(self.actor(id, entry, &claims));
             } else {
                 story.losers.push(self.loser(id, entry, &claims));
             }
+            actors.insert(id, !claims.is_empty());
         }
-        story.not_in_force = self.not_in_force(&story, &claimants);
+        story.not_in_force = self.not_in_force(&story, &actors);
         for actors in [&mut story.makers, &mut story.losers, &mut story.missing] {
             actors.sort_by(|one, other| {
                 (&one.cluster, &one.kind, &one.object).cmp(&(&other.cluster, &other.kind, &other.object))

@@ -3,8 +3,16 @@
 use serde_json::Value;
 
 /// How an object fares: its phase, and why it is not ready where it is not.
+///
+/// An object of another project has no condition `Ready` of ours: whether it is ready is not ours to say.
 pub fn summary(status: &Value) -> String {
-    trouble(status).unwrap_or_else(|| status["phase"].as_str().unwrap_or("Ready").to_owned())
+    let first = status["conditions"].as_array().and_then(|conditions| conditions.first());
+    match (trouble(status), status["phase"].as_str(), ready(status), first) {
+        (Some(trouble), ..) => trouble,
+        (None, Some(phase), ..) => phase.to_owned(),
+        (None, None, None, Some(first)) => told(first),
+        _ => "Ready".to_owned(),
+    }
 }
 
 /// Why an object is not ready, with its phase; nothing where it is.
@@ -35,6 +43,7 @@ mod tests {
     #[case(json!({}), "Ready")]
     #[case(json!({"phase": "Active"}), "Active")]
     #[case(json!({"conditions": [{"type": "Ready", "status": "True", "reason": "Good"}]}), "Ready")]
+    #[case(json!({"conditions": [{"type": "PolicyAffected", "status": "True", "reason": "Applied"}]}), "Applied")]
     #[case(
         json!({"phase": "Failed", "conditions": [{"type": "Ready", "status": "False", "reason": "Lost", "message": "by a hair"}]}),
         "Failed: Lost, by a hair"

@@ -1,6 +1,6 @@
 //! The objects behind an answer whose newest version is not in force: their version before is still served.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use api::Kind;
 use serde::{Deserialize, Serialize};
@@ -28,17 +28,18 @@ pub struct NotInForce {
 }
 
 impl Planner {
-    /// What is not in force of the objects behind a name: of those that claim it, of what these refer to, and of the
-    /// zone.
-    pub(super) fn not_in_force(&self, story: &Story, claimants: &BTreeSet<Id>) -> Vec<NotInForce> {
+    /// What is not in force of the objects behind a name: of those that claim it, of what those that want it refer
+    /// to, and of the zone. `actors` are those that want the name, and whether they claim it; what is wrong with one
+    /// that only wants it is its reason already.
+    pub(super) fn not_in_force(&self, story: &Story, actors: &BTreeMap<Id, bool>) -> Vec<NotInForce> {
         let zone = story.zone.as_ref().and_then(|zone| self.table.holder(&zone.origin));
         let source = zone.map(|holder| &holder.zone.source);
         let is_zone = |id: Id| source == Some(&Source::Object(id));
         let is_behind = |id: &Id, entry: &Entry| {
-            let is_claimant = |reader: Reader| claimants.contains(&reader.id());
-            claimants.contains(id)
+            let is_actor = |reader: Reader| actors.contains_key(&reader.id());
+            actors.get(id) == Some(&true)
                 || is_zone(*id)
-                || facts_of(entry).iter().any(|fact| self.ledger.readers(fact).any(is_claimant))
+                || facts_of(entry).iter().any(|fact| self.ledger.readers(fact).any(is_actor))
         };
         let held_back = self.snapshot.versions.held_back();
         let held_back = held_back.filter_map(|id| Some((id, self.snapshot.entry(id)?)));

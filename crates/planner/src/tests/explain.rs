@@ -6,7 +6,7 @@ use dns::Name;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::{Actor, Change, ClusterId, Planner, Story};
+use crate::{Actor, Change, ClusterId, ObjectRef, Planner, Story};
 
 fn put(manifest: Value) -> Change {
     let kind =
@@ -217,15 +217,43 @@ fn an_answer_names_what_is_not_in_force_behind_it() {
         object("cluster.router.io/v1alpha1", "DNSConfiguration", "", "dns-config", controllers),
         route("shop", "api", "api", "nowhere"),
     ]);
-    let told = planner.explain(&name).not_in_force;
-    let told: Vec<String> =
-        told.iter().map(|one| format!("{} {} {}", one.kind, one.object, one.reason)).collect();
     assert_eq!(
-        told,
+        not_in_force(&planner, "api-ns-p-prod-shop.example.org"),
         ["DNSConfiguration dns-config DNSClassNotFound", "ServiceRoute shop/api GatewayNotFound"]
     );
     let other = planner.explain(&Name::parse("www.example.net").unwrap());
     assert_eq!(other.not_in_force, [], "it depends on neither");
+}
+
+fn not_in_force(planner: &Planner, name: &str) -> Vec<String> {
+    let told = planner.explain(&Name::parse(name).unwrap()).not_in_force;
+    told.iter().map(|one| format!("{} {} {}", one.kind, one.object, one.reason)).collect()
+}
+
+#[test]
+fn a_name_that_is_not_answered_names_what_is_not_in_force_behind_it() {
+    let mut planner = world();
+    let broken = |kind, namespace: &str, name: &str| {
+        let reference = ObjectRef { kind, namespace: namespace.into(), name: name.into() };
+        Change::Broken(ClusterId(0), reference, vec![api::Problem::new("spec.mode", "?", "broken")])
+    };
+    planner.apply(vec![
+        broken(api::Kind::DNSPolicy, "blog", "dns"),
+        broken(api::Kind::ServiceRoute, "zoo", "api"),
+        broken(api::Kind::ServiceRoute, "shop", "lost"),
+    ]);
+    assert_eq!(
+        not_in_force(&planner, "blog-ns-p-prod-shop.example.org"),
+        ["DNSPolicy blog/dns ValidationFailed"],
+        "the version before does not let the route have its name"
+    );
+    assert_eq!(
+        not_in_force(&planner, "api-ns-p-prod-shop.example.org"),
+        ["ServiceRoute zoo/api ValidationFailed"],
+        "one that lost the name"
+    );
+    let own = not_in_force(&planner, "lost-ns-p-prod-shop.example.org");
+    assert_eq!(own, Vec::<String>::new(), "this is the reason of the one that wants the name");
 }
 
 #[test]
