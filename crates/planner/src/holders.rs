@@ -121,14 +121,25 @@ pub struct Holding {
     pub scope: Scope,
     /// The type.
     pub rtype: Rtype,
-    /// Whether the owner did not get it, because another came before it by age or name and nobody had held
-    /// it until then.
-    pub yields: bool,
+    /// How the owner has it, or why not.
+    pub tenure: Tenure,
+}
+
+/// How an owner has a record set, or why not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tenure {
+    /// It has it.
+    Holds,
+    /// It has it beside names of another namespace, as long as a delegation or a grant permits that: among those
+    /// that are permitted it has it like any holder, and it keeps no other namespace out.
+    Tolerated,
+    /// It did not get it, because another came before it by age or name and nobody had held it until then.
+    Yields,
 }
 
 impl Holding {
     pub(crate) fn of_file(owner: &Owner, rtype: Rtype) -> Holding {
-        Holding { owner: owner.clone(), scope: Scope::Everywhere, rtype, yields: false }
+        Holding { owner: owner.clone(), scope: Scope::Everywhere, rtype, tenure: Tenure::Holds }
     }
 
     fn is_at(&self, place: Option<&Place>, views: &[Place]) -> bool {
@@ -174,20 +185,33 @@ impl<'a> Past<'a> {
         self.held[first..].iter().copied().take_while(|one| one.owner.is(rank))
     }
 
-    /// How a claimant stands towards a type at one place of the name.
+    /// How a claimant stands towards a type at one place of the name, among those that may have the name.
     pub(crate) fn standing(&self, rank: &Rank, rtype: Rtype, place: Option<&Place>) -> Standing {
-        let mut found = Standing::New;
-        for one in self.of(rank) {
+        self.standing_by(rank, rtype, place, |tenure| tenure != Tenure::Yields)
+    }
+
+    /// The same among the namespaces that claim the name: what another namespace has to tolerate keeps none out.
+    pub(crate) fn standing_in_group(&self, rank: &Rank, rtype: Rtype, place: Option<&Place>) -> Standing {
+        self.standing_by(rank, rtype, place, |tenure| tenure == Tenure::Holds)
+    }
+
+    fn standing_by(
+        &self,
+        rank: &Rank,
+        rtype: Rtype,
+        place: Option<&Place>,
+        holds: impl Fn(Tenure) -> bool,
+    ) -> Standing {
+        let standing = |one: &Holding| {
             let is_here = one.rtype == rtype && one.is_at(place, self.views);
-            let now = match (one.yields, is_here) {
-                (false, true) => Standing::Holds,
-                (false, false) => Standing::HoldsBeside,
-                (true, true) => Standing::Yields,
-                (true, false) => Standing::New,
-            };
-            found = found.min(now);
-        }
-        found
+            match (holds(one.tenure), is_here) {
+                (true, true) => Standing::Holds,
+                (true, false) => Standing::HoldsBeside,
+                (false, true) => Standing::Yields,
+                (false, false) => Standing::New,
+            }
+        };
+        self.of(rank).map(standing).min().unwrap_or(Standing::New)
     }
 }
 

@@ -68,7 +68,7 @@ pub use direction::{Direction, LeaseFact, Move};
 pub use explain::{Actor, NotInForce, Story, ZoneStory};
 pub use front::dns_endpoint::{is_child_owner, is_own_child};
 pub use front::kuadrant_policy::is_default_policy;
-pub use holders::{Holders, Holding, Owner, SavedChange, SavedHolder};
+pub use holders::{Holders, Holding, Owner, SavedChange, SavedHolder, Tenure};
 pub use input::{Change, ClusterId, FileNote, ObjectRef, SavedSerial};
 pub use last_valid::from_last_valid;
 pub use lowering::{Abilities, CheckInterval, Checks, Probes, Room};

@@ -7,6 +7,7 @@
 mod accepted;
 
 use dns::{Name, Rtype};
+use rustc_hash::FxHashSet;
 
 use self::accepted::Accepted;
 use crate::holders::Standing;
@@ -65,8 +66,51 @@ pub(crate) enum Verdict {
     Barred,
 }
 
-/// Decides every member. `barred` are those that may not be had, whatever the other members are.
-pub(crate) fn decide(members: &[Member<'_>], barred: &[bool]) -> Vec<Verdict> {
+/// How often a group is decided at most until its verdicts are lasting.
+const ROUNDS: usize = 4;
+
+/// Decides every member, and gives the members with the standing by which they were decided. `barred` are those
+/// that may not be had, whatever the other members are.
+///
+/// The verdicts are lasting: with the memory that they leave behind, the same members get the same verdicts. So
+/// neither the next change nor a restart decides otherwise.
+pub(crate) fn decide<'a>(members: &[Member<'a>], barred: &[bool]) -> (Vec<Verdict>, Vec<Member<'a>>) {
+    let mut members = members.to_vec();
+    let mut verdicts = decide_once(&members, barred);
+    let is_one = |pair: &[Member<'_>]| pair[0].rank.namespace == pair[1].rank.namespace;
+    if members.windows(2).all(is_one) {
+        return (verdicts, members);
+    }
+    for _ in 1..ROUNDS {
+        let remembered = remembered(&members, &verdicts);
+        let next = decide_once(&remembered, barred);
+        if next == verdicts {
+            break;
+        }
+        (members, verdicts) = (remembered, next);
+    }
+    (verdicts, members)
+}
+
+/// The members as the memory of the names puts them once the verdicts are known.
+fn remembered<'a>(members: &[Member<'a>], verdicts: &[Verdict]) -> Vec<Member<'a>> {
+    let is_admitted = |number: &usize| verdicts[*number] == Verdict::Admitted;
+    let holding = |number: usize| (members[number].rank, &members[number].claim.name);
+    let holders: FxHashSet<(&Rank, &Name)> = (0..members.len()).filter(is_admitted).map(holding).collect();
+    let standing = |number: usize| match verdicts[number] {
+        Verdict::Admitted => Standing::Holds,
+        _ if holders.contains(&holding(number)) => Standing::HoldsBeside,
+        Verdict::KeptOut(keeper)
+            if members[keeper].reason_against(&members[number]) == Reason::AlreadyHeld =>
+        {
+            Standing::New
+        }
+        _ => Standing::Yields,
+    };
+    (0..members.len()).map(|number| Member { standing: standing(number), ..members[number] }).collect()
+}
+
+fn decide_once(members: &[Member<'_>], barred: &[bool]) -> Vec<Verdict> {
     let start = |is_barred: &bool| if *is_barred { Verdict::Barred } else { Verdict::Admitted };
     let mut verdicts: Vec<Verdict> = barred.iter().map(start).collect();
     let is_one = |pair: &[Member<'_>]| pair[0].rank.namespace == pair[1].rank.namespace;
@@ -174,7 +218,8 @@ mod tests {
         let types = prop::sample::select(vec![Rtype::A, Rtype::TXT, Rtype::NS]);
         let standings = prop::sample::select(vec![Standing::Holds, Standing::HoldsBeside, Standing::New]);
         let zones = prop::sample::select(vec!["example", "a.example"]);
-        let one = (names, types, standings, zones, 0..4u8, any::<(bool, bool)>());
+        let standing = (standings, 0..3i64);
+        let one = (names, types, standing, zones, 0..4u8, any::<(bool, bool)>());
         let claim =
             |(name, rtype, standing, zone, namespace, (shared, entitled)): (&str, _, _, &str, u8, _)| {
                 (
@@ -195,8 +240,9 @@ mod tests {
             };
         prop::collection::vec(one.prop_map(claim), 1..12).prop_map(|claims| {
             let numbered = claims.into_iter().enumerate();
-            let ranked = numbered.map(|(number, (standing, namespace, claim))| {
-                let mut rank = Rank::of_file(ClusterId(0), &Arc::from(format!("o{}", number % 7)));
+            let ranked = numbered.map(|(number, ((standing, created), namespace, claim))| {
+                let rank = Rank::of_file(ClusterId(0), &Arc::from(format!("o{}", number % 7)));
+                let mut rank = rank.created(created);
                 rank.namespace = Arc::from(format!("n{namespace}"));
                 (standing, rank, claim)
             });
@@ -211,7 +257,19 @@ mod tests {
                 .iter()
                 .map(|(standing, rank, claim)| Member { standing: *standing, rank, claim })
                 .collect();
-            prop_assert_eq!(decide(&members, &vec![false; members.len()]), judge(&members));
+            prop_assert_eq!(decide_once(&members, &vec![false; members.len()]), judge(&members));
+        }
+
+        #[test]
+        fn verdicts_are_lasting(claims in claims()) {
+            let members: Vec<Member<'_>> = claims
+                .iter()
+                .map(|(standing, rank, claim)| Member { standing: *standing, rank, claim })
+                .collect();
+            let barred = vec![false; members.len()];
+            let (verdicts, decided) = decide(&members, &barred);
+            let (again, _) = decide(&remembered(&decided, &verdicts), &barred);
+            prop_assert_eq!(again, verdicts);
         }
     }
 

@@ -46,6 +46,12 @@ impl Rank {
         self.created
     }
 
+    /// The same claimant with another creation time.
+    #[cfg(test)]
+    pub(crate) fn created(self, created: i64) -> Rank {
+        Rank { created, ..self }
+    }
+
     /// Whether the claimant was created earlier. Objects without a creation time are equally old.
     pub(crate) fn is_created_before(&self, other: &Rank) -> bool {
         self.created < other.created

@@ -281,7 +281,8 @@ fn entries(zone: &ZoneState) -> Vec<Value> {
     let soa = zone.soa.iter().map(|set| entry(&set.name, set.rtype, set.ttl, set.data[0].to_string()));
     let mut entries: Vec<Value> = soa.collect();
     for (name, node) in &zone.nodes {
-        let all = node.sets.iter().flat_map(|set| set.data.iter().map(|data| (set.rtype, set.ttl, data)));
+        let sets = node.sets.iter().filter(|set| zone.has_in_content(set));
+        let all = sets.flat_map(|set| set.data.iter().map(|data| (set.rtype, set.ttl, data)));
         let distinct: BTreeSet<_> = all.collect();
         entries
             .extend(distinct.into_iter().map(|(rtype, ttl, data)| entry(name, rtype, ttl, data.to_string())));

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use dns::{Name, Rdata, RecordSet, Rtype, Soa, entry_hash, steering_hash};
 use smallvec::SmallVec;
 
+use crate::holders::Tenure;
 use crate::input::SavedSerial;
 use crate::place::{Place, Scope};
 use crate::resolve::{Set, Sets, add};
@@ -47,8 +48,8 @@ pub(crate) struct Kept {
     /// Where; `None` is everywhere.
     pub(crate) place: Option<Place>,
     pub(crate) rtype: Rtype,
-    /// See [`Holding::yields`](crate::holders::Holding).
-    pub(crate) yields: bool,
+    /// How it has it, or that it lost it.
+    pub(crate) tenure: Tenure,
 }
 
 /// What hardly any node has; kept apart because there are a million nodes.
@@ -99,7 +100,7 @@ impl Node {
                 Scope::At(place) => Some(place.clone()),
                 Scope::Everywhere => None,
             };
-            Kept { owner, place, rtype: set.rtype, yields: false }
+            Kept { owner, place, rtype: set.rtype, tenure: Tenure::Holds }
         };
         self.sets.iter().map(kept).collect()
     }
@@ -249,8 +250,15 @@ impl ZoneState {
         self.holder.as_ref().map_or(Scope::Everywhere, |holder| holder.zone.scope.clone())
     }
 
+    /// Whether a set is part of the content of the zone: whether it is seen where the zone is. A name of another
+    /// class lies in the zone too where no zone of that class is around it.
+    pub(crate) fn has_in_content(&self, set: &Set) -> bool {
+        self.holder.as_ref().is_none_or(|holder| holder.zone.scope.meets(&set.scope))
+    }
+
     /// The hash and number of entries that a node adds to those of the zone file below it.
     fn contribution(&self, name: &Name, sets: &[Set]) -> (u64, i32) {
+        let sets: SmallVec<[&Set; 2]> = sets.iter().filter(|set| self.has_in_content(set)).collect();
         if sets.is_empty() {
             return (0, 0);
         }
@@ -260,13 +268,13 @@ impl ZoneState {
             let all = records.chain(steering);
             all.fold(0u64, |sum, hash| sum.wrapping_add(place_hash(hash, &set.scope)))
         };
-        let sum = sets.iter().map(hash).fold(0, u64::wrapping_add);
+        let sum = sets.iter().copied().map(hash).fold(0, u64::wrapping_add);
         let base = self.base_at(name);
         let below = base
             .iter()
             .flat_map(|set| set.data.iter().map(|data| entry_hash(name, set.rtype, set.ttl, data)));
         let below_count: usize = base.iter().map(|set| set.data.len()).sum();
-        let entries = distinct_records(sets) as i32 - below_count as i32;
+        let entries = distinct_records(&sets) as i32 - below_count as i32;
         (sum.wrapping_sub(below.fold(0, u64::wrapping_add)), entries)
     }
 
@@ -340,7 +348,7 @@ impl ZoneState {
 }
 
 /// How many records there are, each counted once over all views.
-fn distinct_records(sets: &[Set]) -> usize {
+fn distinct_records(sets: &[&Set]) -> usize {
     if let [only] = sets {
         return only.data.len();
     }

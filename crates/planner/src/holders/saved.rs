@@ -9,7 +9,7 @@ use api::Kind;
 use dns::{Name, Rtype};
 use serde::{Deserialize, Serialize};
 
-use super::{Holders, Holding, Owner};
+use super::{Holders, Holding, Owner, Tenure};
 use crate::facts::Index;
 use crate::input::ClusterId;
 use crate::place::{Place, Scope};
@@ -34,6 +34,9 @@ pub struct SavedHolder {
     /// The record sets that it has: scope, name and type.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holds: Vec<(String, Name, Rtype)>,
+    /// The record sets that it has beside names of another namespace, as long as a delegation or a grant permits that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tolerated: Vec<(String, Name, Rtype)>,
     /// The record sets that it lost by age or name when nobody had held them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub yields: Vec<(String, Name, Rtype)>,
@@ -58,6 +61,7 @@ impl SavedHolder {
             namespace: owner.namespace.to_string(),
             name: owner.name.to_string(),
             holds: Vec::new(),
+            tolerated: Vec::new(),
             yields: Vec::new(),
             origins: Vec::new(),
             around: Vec::new(),
@@ -96,7 +100,11 @@ impl Holders {
             self.names.iter().flat_map(|(name, all)| all.iter().map(move |one| (name, one)))
         {
             let Some(one) = of(&mut saved, &holding.owner, clusters) else { continue };
-            let sets = if holding.yields { &mut one.yields } else { &mut one.holds };
+            let sets = match holding.tenure {
+                Tenure::Holds => &mut one.holds,
+                Tenure::Tolerated => &mut one.tolerated,
+                Tenure::Yields => &mut one.yields,
+            };
             sets.push((scope_text(&holding.scope), name.clone(), holding.rtype));
         }
         for (origin, owner, since) in members(&self.origins) {
@@ -126,10 +134,15 @@ impl Holders {
         let mut holders = Holders::default();
         for one in saved {
             let Some(owner) = one.owner(clusters) else { continue };
-            for (sets, yields) in [(&one.holds, false), (&one.yields, true)] {
+            let all = [
+                (&one.holds, Tenure::Holds),
+                (&one.tolerated, Tenure::Tolerated),
+                (&one.yields, Tenure::Yields),
+            ];
+            for (sets, tenure) in all {
                 for (scope, name, rtype) in sets {
                     let Some(scope) = scope_of(scope) else { continue };
-                    let holding = Holding { owner: owner.clone(), scope, rtype: *rtype, yields };
+                    let holding = Holding { owner: owner.clone(), scope, rtype: *rtype, tenure };
                     holders.names.entry(name.clone()).or_default().push(holding);
                 }
             }
@@ -204,6 +217,7 @@ impl Holders {
 impl SavedHolder {
     fn sort(&mut self) {
         self.holds.sort();
+        self.tolerated.sort();
         self.yields.sort();
         self.origins.sort();
         self.around.sort();

@@ -10,6 +10,7 @@ use crate::backing::Backing;
 use crate::front::record::{RecordOutcome, RecordState};
 use crate::front::zone::ZoneOutcome;
 use crate::held_names::held_below;
+use crate::holders::Tenure;
 use crate::input::ObjectRef;
 use crate::note::Note;
 use crate::planner::Planner;
@@ -103,7 +104,7 @@ impl Planner {
     fn answered_for(&self, name: &dns::Name, namespace: &str) -> Option<Rank> {
         let zones = name.suffix_keys().filter_map(|key| self.zone_numbers.get(key));
         let nodes = zones.filter_map(|zone| self.zones[*zone as usize].nodes.get(name));
-        let kept = nodes.flat_map(|node| node.owners()).filter(|kept| !kept.yields);
+        let kept = nodes.flat_map(|node| node.owners()).filter(|kept| kept.tenure == Tenure::Holds);
         let owners = kept.filter_map(|kept| Some(self.evaluated(kept.owner?)?.rank.clone()));
         owners.filter(|rank| *rank.namespace != *namespace).min()
     }

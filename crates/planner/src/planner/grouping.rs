@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::{LostClaim, Planner, Work};
-use crate::holders::{Holding, Past, Standing};
+use crate::holders::{Holding, Past, Standing, Tenure};
 use crate::namespace_rule::{Member, Verdict, base_key, cuts, decide, may_depend};
 use crate::output::Claim;
 use crate::place::{Place, Scope};
@@ -89,7 +89,7 @@ impl Planner {
             if let Some(keeper) = keeper {
                 let reason = keeper.reason_against(member);
                 if reason != Reason::AlreadyHeld {
-                    shares.kept.push(kept(*id, member.claim, true));
+                    shares.kept.push(kept(*id, member.claim, Tenure::Yields));
                 }
                 shares.losses.push((*id, loss(*claim_number, &keeper, reason, zone, name)));
                 continue;
@@ -98,7 +98,7 @@ impl Planner {
                 shares.tolerated.push((*id, *claim_number));
             }
             match member.claim.is_reservation() {
-                true => shares.kept.push(kept(*id, member.claim, false)),
+                true => shares.kept.push(kept(*id, member.claim, Tenure::Holds)),
                 false => shares.admitted.push((*id, *claim_number)),
             }
         }
@@ -126,7 +126,8 @@ impl Planner {
         self.add_peers((zone, name), &base, (&mut keys, &mut members), work);
         let mut barred = barred.to_vec();
         barred.resize(members.len(), false);
-        let rulings = decide(&members, &barred).into_iter().map(|verdict| match verdict {
+        let (verdicts, members) = decide(&members, &barred);
+        let rulings = verdicts.into_iter().map(|verdict| match verdict {
             Verdict::KeptOut(keeper) => Ruling::KeptOut(keys[keeper], members[keeper].standing),
             Verdict::Tolerated => Ruling::Tolerated,
             Verdict::Admitted | Verdict::Barred => Ruling::Admitted,
@@ -141,7 +142,7 @@ impl Planner {
 
     fn member(&self, id: Id, number: u16, past: &Past<'_>) -> Option<Member<'_>> {
         let (rank, claim) = self.claimed(id, number)?;
-        let standing = past.standing(rank, claim.rtype, place_of(claim).as_ref());
+        let standing = past.standing_in_group(rank, claim.rtype, place_of(claim).as_ref());
         Some(Member { standing, rank, claim })
     }
 
@@ -318,8 +319,8 @@ fn place_of(claim: &Claim) -> Option<Place> {
     }
 }
 
-fn kept(id: Id, claim: &Claim, yields: bool) -> Kept {
-    Kept { owner: Some(id), place: place_of(claim), rtype: claim.rtype, yields }
+fn kept(id: Id, claim: &Claim, tenure: Tenure) -> Kept {
+    Kept { owner: Some(id), place: place_of(claim), rtype: claim.rtype, tenure }
 }
 
 fn loss(claim: u16, keeper: &Member<'_>, reason: Reason, zone: u32, name: &Name) -> LostClaim {

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Planner, Work};
 use crate::facts::ObjectKey;
-use crate::holders::{Holders, Holding, Owner};
+use crate::holders::{Holders, Holding, Owner, Tenure};
 use crate::place::Scope;
 use crate::setting::Setting;
 use crate::snapshot::Id;
@@ -89,7 +89,7 @@ impl Planner {
                     None => file.clone()?,
                 };
                 let scope = kept.place.map_or(Scope::Everywhere, Scope::At);
-                Some(Holding { owner, scope, rtype: kept.rtype, yields: kept.yields })
+                Some(Holding { owner, scope, rtype: kept.rtype, tenure: kept.tenure })
             };
             return owners.into_iter().filter_map(holding).collect();
         }
@@ -194,7 +194,7 @@ impl Planner {
     fn holding_now(&self, name: &Name) -> Vec<Id> {
         let zones = name.suffix_keys().filter_map(|key| self.zone_numbers.get(key));
         let nodes = zones.filter_map(|number| self.zones[*number as usize].nodes.get(name));
-        let owners = nodes.flat_map(|node| node.owners()).filter(|one| !one.yields);
+        let owners = nodes.flat_map(|node| node.owners()).filter(|one| one.tenure == Tenure::Holds);
         owners.filter_map(|one| one.owner).collect()
     }
 

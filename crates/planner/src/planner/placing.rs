@@ -10,7 +10,7 @@ use super::{Planner, Work};
 use crate::facts::{Fact, Index, ObjectKey, Reader};
 use crate::front;
 use crate::front::zone::NamesChecked;
-use crate::holders::Owner;
+use crate::holders::{Owner, Tenure};
 use crate::input::ClusterId;
 use crate::namespace_rule::{base_key, may_depend};
 use crate::place::Scope;
@@ -140,7 +140,7 @@ impl Planner {
         for name in names {
             let is_wanted = wanted.at(name).any(|(_, one)| one == id);
             let held = recalled.get(name).into_iter().flatten();
-            if is_wanted && held.into_iter().any(|one| one.owner == owner && !one.yields) {
+            if is_wanted && held.into_iter().any(|one| one.owner == owner && one.tenure == Tenure::Holds) {
                 wanted.hold(id, name, true);
             }
         }
@@ -349,6 +349,13 @@ impl Planner {
         if file(&state.holder) != file(&holder) {
             work.before.note_owners_moved(state.nodes.keys());
             // Those that lose a name to the zone file say which file it is.
+            work.nodes.extend(state.nodes.keys().map(|name| (number, name.clone())));
+        }
+        let scope = |candidate: &Option<Candidate>| {
+            candidate.as_ref().map_or(Scope::Everywhere, |candidate| candidate.zone.scope.clone())
+        };
+        if scope(&state.holder) != scope(&holder) {
+            // What is seen where the zone is counts as its content.
             work.nodes.extend(state.nodes.keys().map(|name| (number, name.clone())));
         }
         let unavailable = |candidate: &Option<Candidate>| candidate.as_ref()?.unavailable.clone();

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::grouping::Shares;
 use super::{LostClaim, Planner, Work};
 use crate::delta::RecordChange;
-use crate::holders::{Holding, Owner};
+use crate::holders::{Holding, Owner, Tenure};
 use crate::input::{ClusterId, ObjectRef};
 use crate::output::{ChildSeed, Claim};
 use crate::place::{Place, Scope};
@@ -127,14 +127,14 @@ impl Planner {
 
     /// Who has a name by what was just decided.
     fn holdings_of(&self, contenders: &[Contender<'_>], resolved: &Resolved) -> Vec<Holding> {
-        let holding = |number: usize, place: &Option<Place>, yields| {
+        let holding = |number: usize, place: &Option<Place>, tenure| {
             let Contender { rank, claim } = contenders[number];
             let scope = place.clone().map_or(Scope::Everywhere, Scope::At);
-            Holding { owner: Owner::of_rank(rank), scope, rtype: claim.rtype, yields }
+            Holding { owner: Owner::of_rank(rank), scope, rtype: claim.rtype, tenure }
         };
-        let won = resolved.wins.iter().map(|(number, place)| holding(*number, place, false));
+        let won = resolved.wins.iter().map(|(number, place)| holding(*number, place, Tenure::Holds));
         let yielding = resolved.losses.iter().filter(|loss| loss.reason != Reason::AlreadyHeld);
-        won.chain(yielding.map(|loss| holding(loss.contender, &loss.place, true))).collect()
+        won.chain(yielding.map(|loss| holding(loss.contender, &loss.place, Tenure::Yields))).collect()
     }
 
     fn note_mixed(&mut self, zone: u32, name: &Name, is_mixed: bool) {
@@ -203,7 +203,9 @@ impl Planner {
             }
         }
         for set in before.iter().filter(|set| same(set, &node.sets).is_none()) {
-            let had = |one: &&Holding| !one.yields && one.rtype == set.rtype && one.scope.meets(&set.scope);
+            let had = |one: &&Holding| {
+                one.tenure != Tenure::Yields && one.rtype == set.rtype && one.scope.meets(&set.scope)
+            };
             let owner = held.iter().find(had).and_then(|one| one.owner.reference());
             work.delta.records.push(change(owner, &set.scope, Some(set.clone()), None));
         }
@@ -243,15 +245,16 @@ fn owners_of(
     if is_alone && resolved.losses.is_empty() && shares.is_plain() {
         return Owners::Sole(sole);
     }
-    let kept = |number: usize, place: &Option<Place>, yields| {
+    let kept = |number: usize, place: &Option<Place>, tenure| {
         let (owner, rtype) = (ids.get(number).map(|(id, _)| *id), contenders[number].claim.rtype);
-        Kept { owner, place: place.clone(), rtype, yields }
+        Kept { owner, place: place.clone(), rtype, tenure }
     };
-    // What another namespace has to tolerate is not held: it lasts as long as its permission.
+    // What another namespace has to tolerate lasts as long as its permission.
     let is_tolerated = |number: usize| ids.get(number).is_some_and(|one| shares.tolerated.contains(one));
-    let won = resolved.wins.iter().map(|(number, place)| kept(*number, place, is_tolerated(*number)));
+    let tenure = |number| if is_tolerated(number) { Tenure::Tolerated } else { Tenure::Holds };
+    let won = resolved.wins.iter().map(|(number, place)| kept(*number, place, tenure(*number)));
     let yielding = resolved.losses.iter().filter(|loss| loss.reason != Reason::AlreadyHeld);
-    let lost = yielding.map(|loss| kept(loss.contender, &loss.place, true));
+    let lost = yielding.map(|loss| kept(loss.contender, &loss.place, Tenure::Yields));
     Owners::Several(won.chain(lost).chain(shares.kept.iter().cloned()).collect())
 }
 

@@ -284,7 +284,6 @@ fn the_status_of_a_refused_zone_follows_the_object_that_has_the_name() {
 }
 
 #[test]
-#[ignore = "known fault: after a restart the status of a refused Zone names another reason; answers are equal"]
 fn a_refused_zone_has_the_same_reason_after_a_restart() {
     let step = |kind, which, shape, what| Step { cluster: 0, kind, which, shape, what };
     let batches = [
@@ -297,7 +296,6 @@ fn a_refused_zone_has_the_same_reason_after_a_restart() {
 }
 
 #[test]
-#[ignore = "known fault: the operator's memory of a DNSRecord implies a zone that a server does not have"]
 fn an_operator_and_a_server_put_a_listener_of_a_provider_class_into_the_same_zone() {
     let step = |kind, which, shape, what| Step { cluster: 0, kind, which, shape, what };
     let batches = [
