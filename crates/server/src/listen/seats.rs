@@ -1,18 +1,19 @@
 //! The places for connections at an address: how many there are, and which connection is evicted.
 //!
 //! Clients of one network share a part of the places, so that one network cannot take all. Where there is no
-//! place left, the network with the most connections loses one to the new connection, and among neighbours the
-//! address with the most. In this order:
+//! place left, a new connection evicts another one, in this order:
 //!
-//! 1. of those that have several, a connection whose client has not read what was sent for longest, else the one
-//!    that has waited longest for its next query;
-//! 2. of those that have more than a quarter of a network's share, the one that has been answered longest;
-//! 3. the same as 1 where it is the only connection;
-//! 4. the one that has been answered longest.
+//! 1. the one whose client has not read what was sent to it for longest;
+//! 2. one that waits for its next query, of a client that has several;
+//! 3. one that is being answered, of a client that has more than a quarter of a network's share;
+//! 4. one that waits for its next query, the only one of its client;
+//! 5. one that is being answered.
 //!
-//! A newcomer never evicts a connection of a network that has fewer than its own network, nor one of a neighbour
-//! that has fewer than its own address, each time the new connection counted. So a client with one connection
-//! keeps it while others have many, and a client of a network that has none always gets a place.
+//! Of 2 to 5 the client with the most connections loses the one that has waited, or has been answered, longest.
+//! A client is a network here, and among the connections of one network an address.
+//!
+//! A new connection evicts none of a client that has fewer than its own has with it. So a client with one
+//! connection keeps it while others have many, and a client of a network that has none always gets a place.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -107,10 +108,9 @@ impl Seats {
         let client = Client::new(client);
         let mut table = self.table();
         let limits = &self.0.limits;
-        let has_share = table.count(client.network) >= limits.connections_per_network;
-        let evicted = if has_share || table.taken.len() >= limits.connections {
-            let many = (limits.connections_per_network / MANY).max(1);
-            Some(table.evict(&Newcomer { client, has_share, many, now })?)
+        let newcomer = table.newcomer(client, limits, now);
+        let evicted = if newcomer.has_share || table.taken.len() >= limits.connections {
+            Some(table.evict(&newcomer)?)
         } else {
             None
         };
@@ -155,64 +155,73 @@ impl Table {
         Some(taken)
     }
 
+    /// A connection that needs a place.
+    fn newcomer(&self, client: Client, limits: &Limits, now: Instant) -> Newcomer {
+        let of_network = self.count(client.network);
+        Newcomer {
+            client,
+            of_network: of_network + 1,
+            of_host: self.count(client.host) + 1,
+            has_share: of_network >= limits.connections_per_network,
+            many: (limits.connections_per_network / MANY).max(1),
+            now,
+        }
+    }
+
     /// Evicts the connection that comes first in the order; none where the newcomer may evict none.
     fn evict(&mut self, newcomer: &Newcomer) -> Option<Eviction> {
         let ranked =
             self.taken.iter().filter_map(|(number, taken)| Some((self.rank(taken, newcomer)?, *number)));
         let (rank, number) = ranked.min()?;
         self.remove(number)?.leave.notify_one();
-        Some(rank.eviction)
+        Some(rank.tier.eviction())
     }
 
     /// Where a connection comes in the order, the first evicted first; none where it may not be evicted.
     fn rank(&self, taken: &Taken, newcomer: &Newcomer) -> Option<Rank> {
+        let is_neighbour = taken.client.network == newcomer.client.network;
         let is_own = taken.client.host == newcomer.client.host;
-        let (network, least_network) = self.counts(taken, newcomer, |client| client.network);
-        let (host, least_host) = self.counts(taken, newcomer, |client| client.host);
-        let is_candidate = match taken.client.network == newcomer.client.network {
-            true => host >= least_host,
-            false => !newcomer.has_share && network >= least_network,
+        // What the newcomer adds to its own network and address counts on both sides.
+        let of_network = self.count(taken.client.network) + usize::from(is_neighbour);
+        let of_host = self.count(taken.client.host) + usize::from(is_own);
+        let is_candidate = match is_neighbour {
+            true => of_host >= newcomer.of_host,
+            false => !newcomer.has_share && of_network >= newcomer.of_network,
         };
-        let (eviction, unread) = taken.state(newcomer.now);
-        let count = if newcomer.has_share { host } else { network };
-        let tier = match eviction {
+        let count = if newcomer.has_share { of_host } else { of_network };
+        let unread = taken.unread(newcomer.now);
+        let tier = match unread {
+            Some(_) => Tier::NotReading,
+            None if taken.is_idle && count > 1 => Tier::IdleOfSeveral,
+            None if taken.is_idle => Tier::IdleAlone,
             // An address does not evict what is being answered to itself.
-            Eviction::Busy if is_own => return None,
-            Eviction::Busy if count > newcomer.many => Tier::BusyOfMany,
-            Eviction::Busy => Tier::Busy,
-            _ if count > 1 => Tier::WaitingOfSeveral,
-            _ => Tier::WaitingAlone,
+            None if is_own => return None,
+            None if count > newcomer.many => Tier::BusyOfMany,
+            None => Tier::Busy,
         };
-        let (network, host) = (Reverse(network), Reverse(host));
-        let rank = Rank { tier, network, host, eviction, unread: Reverse(unread), since: taken.since };
-        is_candidate.then_some(rank)
-    }
-
-    /// How many connections the network or address of a connection has, and that of the newcomer, which counts.
-    fn counts(&self, taken: &Taken, newcomer: &Newcomer, of: fn(Client) -> Network) -> (usize, usize) {
-        let (taken, newcomer) = (of(taken.client), of(newcomer.client));
-        (self.count(taken) + usize::from(taken == newcomer), self.count(newcomer) + 1)
+        let unread = Reverse(unread.unwrap_or_default());
+        let (of_network, of_host) = (Reverse(of_network), Reverse(of_host));
+        is_candidate.then_some(Rank { tier, unread, of_network, of_host, since: taken.since })
     }
 }
 
 impl Taken {
-    /// Why it would be evicted, and how long its client has not read, where that is the reason.
-    fn state(&self, now: Instant) -> (Eviction, Duration) {
+    /// How long its client has not read, where that is long enough to count.
+    fn unread(&self, now: Instant) -> Option<Duration> {
         let unread = self.unread_since.map(|since| now.saturating_duration_since(since));
-        match unread.filter(|unread| *unread >= STUCK) {
-            Some(unread) => (Eviction::NotReading, unread),
-            None if self.is_idle => (Eviction::Idle, Duration::ZERO),
-            None => (Eviction::Busy, Duration::ZERO),
-        }
+        unread.filter(|unread| *unread >= STUCK)
     }
 }
 
-/// A connection that needs the place of another.
+/// A connection that needs a place.
 struct Newcomer {
     client: Client,
+    /// How many connections its network and its address have with it.
+    of_network: usize,
+    of_host: usize,
     /// Whether its network has its share, so that a neighbour is evicted.
     has_share: bool,
-    /// A network or an address with more connections than this has many.
+    /// A client with more connections than this has many.
     many: usize,
     now: Instant,
 }
@@ -221,24 +230,34 @@ struct Newcomer {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     tier: Tier,
-    /// How many connections its network has, and its address.
-    network: Reverse<usize>,
-    host: Reverse<usize>,
-    eviction: Eviction,
     unread: Reverse<Duration>,
+    of_network: Reverse<usize>,
+    of_host: Reverse<usize>,
     since: u64,
 }
 
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Tier {
-    /// Waits for its client, which has several connections.
-    WaitingOfSeveral,
-    /// Is being answered, one of many.
+    /// The client does not read.
+    NotReading,
+    /// Waits for a query; the client has several connections.
+    IdleOfSeveral,
+    /// Is being answered; the client has many connections.
     BusyOfMany,
-    /// Waits for its client, which has no other connection.
-    WaitingAlone,
+    /// Waits for a query; the client has no other connection.
+    IdleAlone,
     /// Is being answered.
     Busy,
+}
+
+impl Tier {
+    fn eviction(self) -> Eviction {
+        match self {
+            Tier::NotReading => Eviction::NotReading,
+            Tier::IdleOfSeveral | Tier::IdleAlone => Eviction::Idle,
+            Tier::BusyOfMany | Tier::Busy => Eviction::Busy,
+        }
+    }
 }
 
 impl Seat {
@@ -390,20 +409,39 @@ mod tests {
 
     #[test]
     fn a_network_with_one_connection_keeps_it_while_another_has_many() {
-        for (is_busy, is_unread) in [(false, false), (false, true), (true, false)] {
+        for is_busy in [false, true] {
             let seats = seats(6, 4);
             let alone = seat(&seats, "198.51.100.1");
-            alone.set_unread(is_unread.then(Instant::now));
             let many = [1, 2, 3, 4].map(|host| seat(&seats, &format!("192.0.2.{host}")));
             many.iter().for_each(|seat| seat.set_busy(is_busy));
-            let later = Instant::now() + STUCK;
-            let fresh = |network: u8| seats.take_at(IpAddr::from([10, 0, network, 1]), later).unwrap();
-            let newcomers = [1, 2, 3, 4].map(fresh);
+            let newcomers = [1, 2, 3, 4].map(|network| take(&seats, &format!("10.0.{network}.1")));
             assert!(!is_evicted(&alone), "it has waited longest");
             assert_eq!(many.iter().filter(|seat| is_evicted(seat)).count(), 3);
             let reason = if is_busy { Eviction::Busy } else { Eviction::Idle };
             assert!(newcomers[1..].iter().all(|(_, evicted)| *evicted == Some(reason)));
         }
+    }
+
+    #[test]
+    fn a_client_that_does_not_read_is_evicted_before_one_of_many() {
+        let seats = seats(5, 4);
+        let alone = busy(&seats, "198.51.100.1");
+        alone.set_unread(Some(Instant::now()));
+        let many = ["192.0.2.1"; 4].map(|client| seat(&seats, client));
+        let (_new, evicted) = seats.take_at(client("203.0.113.1"), Instant::now() + STUCK).unwrap();
+        assert_eq!(evicted, Some(Eviction::NotReading));
+        assert!(is_evicted(&alone) && !many.iter().any(is_evicted));
+    }
+
+    #[test]
+    fn few_connections_that_are_answered_outlast_one_that_idles() {
+        let seats = seats(33, 32);
+        let idle = seat(&seats, "198.51.100.1");
+        let few: Vec<Seat> = (0..8).map(|_| busy(&seats, "192.0.2.1")).collect();
+        let _rest: Vec<Seat> = (0..24).map(|number| busy(&seats, &format!("10.0.{number}.1"))).collect();
+        let (_new, evicted) = take(&seats, "203.0.113.1");
+        assert_eq!(evicted, Some(Eviction::Idle));
+        assert!(is_evicted(&idle) && !few.iter().any(is_evicted));
     }
 
     #[test]
