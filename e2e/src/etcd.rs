@@ -11,7 +11,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use xtask::tools;
 
-use crate::{Authority, Network, Process, own_address, wait_for};
+use crate::{Authority, Network, Process, own_address};
 
 /// The port that tells how it is, without a certificate or a password.
 const HEALTH: u16 = 2381;
@@ -45,8 +45,8 @@ impl Etcd {
             let process = process(&name, *address, &cluster, &folder, false)?;
             Ok(Etcd { process, address: *address, cluster: cluster.clone(), name, folder, encrypted: false })
         };
-        let members: Vec<Etcd> = addresses.iter().enumerate().map(start).collect::<Result<_>>()?;
-        members.iter().try_for_each(Etcd::wait_until_ready)?;
+        let mut members: Vec<Etcd> = addresses.iter().enumerate().map(start).collect::<Result<_>>()?;
+        members.iter_mut().try_for_each(Etcd::wait_until_ready)?;
         Ok(members)
     }
 
@@ -113,10 +113,9 @@ impl Etcd {
         Ok(ureq::post(&url).send(body)?.body_mut().read_to_string()?)
     }
 
-    fn wait_until_ready(&self) -> Result<()> {
+    fn wait_until_ready(&mut self) -> Result<()> {
         let page = format!("http://{}:{HEALTH}/health", self.address);
-        wait_for("etcd to be ready", || Ok(ureq::get(&page).call().is_ok().then_some(())))
-            .with_context(|| self.process.output())
+        self.process.wait_until("etcd to be ready", || ureq::get(&page).call().is_ok())
     }
 }
 
