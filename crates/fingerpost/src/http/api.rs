@@ -1,6 +1,6 @@
 //! The plan as data under `/api/v1/`.
 //!
-//! A large plan takes a while to turn into data, so that is done off the threads that answer DNS.
+//! A large plan takes a while to turn into data, so that is done piece by piece, and other tasks run in between.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -189,12 +189,13 @@ pub(super) async fn zone(
 ) -> Result<Response, Refusal> {
     let name = Name::parse(&query.name).map_err(bad_request)?;
     let table: Arc<ViewTable> = Guard::into_inner(instance.views.load());
-    let served = served_zone(&table, &name, query.view.as_deref());
-    let form = served.map(|zone| block_in_place(|| ZoneForm::of(&name, zone.present_sets())));
-    let missing = || (StatusCode::NOT_FOUND, format!("{name} is not served in that view\n"));
-    let form = form.ok_or_else(missing)?;
+    if served_zone(&table, &name, query.view.as_deref()).is_none() {
+        return Err((StatusCode::NOT_FOUND, format!("{name} is not served in that view\n")));
+    }
     let body = stream::body(|mut pieces| async move {
         let Some(zone) = served_zone(&table, &name, query.view.as_deref()) else { return Ok(()) };
+        // The form depends on all records. They are read here, where one reader at a time is served.
+        let form = block_in_place(|| ZoneForm::of(&name, zone.present_sets()));
         pieces.text.extend_from_slice(form.head().as_bytes());
         let mut line = String::new();
         for sets in sets_by_name(zone, now() as u32) {
