@@ -120,6 +120,10 @@ async fn accept(listener: TcpListener, server: Arc<Server>, stopped: watch::Rece
                     if let Some(place) = server.table.enter(peer.ip()) {
                         connections.spawn(connection(server.clone(), stream, peer, place, stopped.clone()));
                     }
+                    // What was evicted ends at once, so that no more connections are open than the limit.
+                    while connections.len() > server.limits.connections {
+                        connections.join_next().await;
+                    }
                 }
                 Err(error) => {
                     tracing::debug!("no connection could be accepted: {error}");

@@ -1,13 +1,17 @@
 //! The open connections of a listener, and which of them is evicted for a new one.
 //!
-//! Where one client has its share, the longest-waiting connection of that client is evicted. Where the table is
-//! full, the client with the most connections loses one, and a client never loses one to a client that has more:
+//! Where a client has its share, a new connection of it evicts one of its own that waits for it. Where the table is
+//! full, a new connection evicts another one, in this order:
 //!
-//! 1. a connection that waits for its client, where the client has several;
-//! 2. a connection that is served, where the client has more than a quarter of a client's share;
-//! 3. a connection that waits for its client, where it is the only one of the client.
+//! 1. one that waits for its client, which has several;
+//! 2. one that is served, of a client that has more than a quarter of a client's share;
+//! 3. one that waits for its client, which has no other;
+//! 4. one that is served, of a client that has more than the new connection's client has with it.
 //!
-//! So a client with one connection keeps it while another client has many, whatever these do.
+//! The client with the most connections loses first the one that has waited longest without a complete request,
+//! then the one that has not been read or sent to for longest, then the one that has been served longest. A new
+//! connection evicts none of a client that has fewer than its own has with it. So a client with one connection
+//! keeps it while others have many.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -37,6 +41,8 @@ pub struct Table {
 struct Open {
     next: u64,
     connections: BTreeMap<u64, Arc<Connection>>,
+    /// How many connections each client has.
+    counts: HashMap<IpAddr, usize>,
 }
 
 /// A place in the table; it is free again when the value is dropped.
@@ -85,15 +91,11 @@ impl Table {
     pub fn enter(self: &Arc<Table>, address: IpAddr) -> Option<Place> {
         let client = client_of(address);
         let mut open = self.lock();
-        let of_client = open.connections.values().filter(|one| one.client == client).count();
-        if of_client >= self.limits.connections_of_client {
-            open.evict_of(client)?;
-        } else if open.connections.len() >= self.limits.connections {
-            open.evict_for(client, self.limits.connections_of_client / MANY)?;
+        let newcomer = open.newcomer(client, &self.limits);
+        if newcomer.has_share || open.connections.len() >= self.limits.connections {
+            open.evict(&newcomer)?;
         }
-        let (number, connection) = (open.next, Arc::new(Connection::new(client)));
-        open.next += 1;
-        open.connections.insert(number, connection.clone());
+        let (number, connection) = open.insert(client);
         Some(Place { table: self.clone(), number, connection })
     }
 
@@ -102,11 +104,22 @@ impl Table {
     }
 }
 
+/// A connection that needs a place.
+struct Newcomer {
+    client: IpAddr,
+    /// How many connections its client has with it.
+    of_client: usize,
+    /// Whether its client has its share, so that it evicts one of its own.
+    has_share: bool,
+    /// A client with more connections than this has many.
+    many: usize,
+    now: Instant,
+}
+
 /// The order of eviction: the least is evicted first.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     tier: Tier,
-    /// How many connections the client has.
     of_client: Reverse<usize>,
     has_request: bool,
     since: Instant,
@@ -114,48 +127,70 @@ struct Rank {
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Tier {
-    /// Waits for a client that has several connections.
+    /// Waits for its client, which has several connections.
     WaitingOfSeveral,
-    /// Is served, to a client that has many.
+    /// Is served; the client has many connections.
     ServedOfMany,
-    /// Waits for a client that has no other connection.
+    /// Waits for its client, which has no other connection.
     WaitingAlone,
+    /// Is served; the client has more connections than that of the newcomer.
+    ServedOfMore,
 }
 
 impl Open {
-    /// Evicts the connection of a client that has waited longest for it.
-    fn evict_of(&mut self, client: IpAddr) -> Option<()> {
-        let now = Instant::now();
-        let own = self.connections.iter().filter(|(_, one)| one.client == client);
-        let (_, number) = own.filter_map(|(number, one)| Some((one.waits(now)?, *number))).min()?;
-        self.evict(number)
+    fn count(&self, client: IpAddr) -> usize {
+        self.counts.get(&client).copied().unwrap_or_default()
     }
 
-    /// Evicts a connection of the client that has the most, the new connection of the newcomer counted.
-    fn evict_for(&mut self, newcomer: IpAddr, many: usize) -> Option<()> {
-        let (now, counts) = (Instant::now(), self.counts_with(newcomer));
-        let count = |client: IpAddr| counts.get(&client).copied().unwrap_or_default();
-        let candidates = self.connections.iter().filter(|(_, one)| count(one.client) >= count(newcomer));
-        // What is served is not evicted for a newcomer that has as many.
-        let many = many.max(count(newcomer));
+    fn insert(&mut self, client: IpAddr) -> (u64, Arc<Connection>) {
+        let (number, connection) = (self.next, Arc::new(Connection::new(client)));
+        self.next += 1;
+        self.connections.insert(number, connection.clone());
+        *self.counts.entry(client).or_default() += 1;
+        (number, connection)
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Arc<Connection>> {
+        let connection = self.connections.remove(&number)?;
+        match self.count(connection.client) {
+            0 | 1 => self.counts.remove(&connection.client),
+            more => self.counts.insert(connection.client, more - 1),
+        };
+        Some(connection)
+    }
+
+    fn newcomer(&self, client: IpAddr, limits: &Limits) -> Newcomer {
+        let (of_client, share) = (self.count(client), limits.connections_of_client);
+        let (has_share, many) = (of_client >= share, share / MANY);
+        Newcomer { client, of_client: of_client + 1, has_share, many, now: Instant::now() }
+    }
+
+    /// Evicts the connection that comes first in the order; none where the newcomer may evict none.
+    fn evict(&mut self, newcomer: &Newcomer) -> Option<()> {
         let ranked =
-            candidates.filter_map(|(number, one)| Some((one.rank(count(one.client), many, now)?, *number)));
+            self.connections.iter().filter_map(|(number, one)| Some((self.rank(one, newcomer)?, *number)));
         let (_, number) = ranked.min()?;
-        self.evict(number)
-    }
-
-    /// How many connections each client has, with one more for the newcomer.
-    fn counts_with(&self, newcomer: IpAddr) -> HashMap<IpAddr, usize> {
-        let mut counts = HashMap::from([(newcomer, 1)]);
-        for connection in self.connections.values() {
-            *counts.entry(connection.client).or_default() += 1;
-        }
-        counts
-    }
-
-    fn evict(&mut self, number: u64) -> Option<()> {
-        self.connections.remove(&number)?.evicted.notify_one();
+        self.remove(number)?.evicted.notify_one();
         Some(())
+    }
+
+    /// Where a connection comes in the order; none where the newcomer may not evict it.
+    fn rank(&self, one: &Connection, newcomer: &Newcomer) -> Option<Rank> {
+        let is_own = one.client == newcomer.client;
+        // What the newcomer adds to its own client counts on both sides.
+        let of_client = self.count(one.client) + usize::from(is_own);
+        if of_client < newcomer.of_client || (newcomer.has_share && !is_own) {
+            return None;
+        }
+        let has_more = of_client > newcomer.of_client;
+        let (tier, (has_request, since)) = match one.waits(newcomer.now) {
+            Some(waits) if of_client > 1 => (Tier::WaitingOfSeveral, waits),
+            Some(waits) => (Tier::WaitingAlone, waits),
+            None if has_more && of_client > newcomer.many => (Tier::ServedOfMany, (true, one.times().since)),
+            None if has_more => (Tier::ServedOfMore, (true, one.times().since)),
+            None => return None,
+        };
+        Some(Rank { tier, of_client: Reverse(of_client), has_request, since })
     }
 }
 
@@ -176,17 +211,6 @@ impl Connection {
             (None, Phase::Working) => None,
         };
         since.filter(|since| now.duration_since(*since) >= LEAST_STALL).map(|since| (has_request, since))
-    }
-
-    /// The place in the order of eviction; none where the connection is not evicted.
-    fn rank(&self, of_client: usize, many: usize, now: Instant) -> Option<Rank> {
-        let (tier, (has_request, since)) = match self.waits(now) {
-            Some(waits) if of_client > 1 => (Tier::WaitingOfSeveral, waits),
-            Some(waits) => (Tier::WaitingAlone, waits),
-            None if of_client > many => (Tier::ServedOfMany, (true, self.times().since)),
-            None => return None,
-        };
-        Some(Rank { tier, of_client: Reverse(of_client), has_request, since })
     }
 
     /// Ready when the connection is evicted or has exceeded a limit.
@@ -253,7 +277,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.table.lock().connections.remove(&self.number);
+        self.table.lock().remove(self.number);
     }
 }
 
@@ -299,6 +323,7 @@ mod tests {
         assert!(table.enter(client(9)).is_none());
         drop(places);
         assert!(table.enter(client(9)).is_some());
+        assert!(table.lock().counts.is_empty());
     }
 
     #[test]
@@ -320,9 +345,25 @@ mod tests {
         served.iter().for_each(|place| place.connection.set_working());
         let newcomers: Vec<Place> = (3..8).map(|number| table.enter(client(number)).unwrap()).collect();
         assert!(is_open(&alone) && newcomers.iter().all(is_open));
-        assert_eq!(served.iter().filter(|place| is_open(place)).count(), 2);
+        let open = || served.iter().filter(|place| is_open(place)).count();
+        assert_eq!(open(), 2);
         let _other = table.enter(client(9)).unwrap();
-        assert_eq!(served.iter().filter(|place| is_open(place)).count(), 2, "two are not many");
+        assert_eq!((is_open(&alone), open()), (false, 2), "two are not many");
+    }
+
+    #[test]
+    fn a_client_without_a_connection_gets_a_place_from_those_that_are_served_on_several() {
+        let table = table(8, 8);
+        let enter = |one: u8| {
+            let place = table.enter(client(one)).unwrap();
+            place.connection.set_working();
+            place
+        };
+        let served = [1, 1, 2, 2, 2, 3, 3, 3].map(enter);
+        let newcomers = [4, 5, 6, 7, 8].map(enter);
+        let open: Vec<usize> = (0..8).filter(|at| is_open(&served[*at])).collect();
+        assert_eq!((open, newcomers.iter().all(is_open)), (vec![1, 4, 7], true));
+        assert!(table.enter(client(9)).is_none(), "each has one");
     }
 
     #[test]
