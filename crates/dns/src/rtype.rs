@@ -26,6 +26,12 @@ pub enum TypeRefusal {
          with LUA: no record may have it; use a Placement where the answer is to depend on health or place"
     )]
     Private,
+    /// A zone has one start of authority, and it is made from what the zone says of itself.
+    #[error("records are made from the Zone's own fields: set refresh, retry, expire and the others there")]
+    Authority,
+    /// The records are made by signing a zone.
+    #[error("records are made by signing: remove it")]
+    Signing,
 }
 
 /// Types of private use by the names that DNS servers give them. They have no mnemonic in DNS, so they
@@ -62,6 +68,17 @@ impl Rtype {
             65_280..=u16::MAX => Some(TypeRefusal::Private),
             _ if self.is_meta() => Some(TypeRefusal::Meta),
             _ => None,
+        }
+    }
+
+    /// Why no object and no request may have a record of this type beside the zone's own; `None` for a type of data.
+    ///
+    /// Zone files and servers have types besides that are made for a zone as a whole.
+    pub fn refusal_as_data(self) -> Option<TypeRefusal> {
+        match self {
+            Rtype::SOA => Some(TypeRefusal::Authority),
+            Rtype::RRSIG | Rtype::NSEC | Rtype::NSEC3 | Rtype::NSEC3PARAM => Some(TypeRefusal::Signing),
+            _ => self.refusal(),
         }
     }
 
@@ -150,6 +167,25 @@ mod tests {
     #[case("TYPE65536")]
     fn refuses(#[case] text: &str) {
         assert_eq!(text.parse::<Rtype>(), Err(RtypeError(text.to_owned())));
+    }
+
+    #[rstest]
+    #[case("SOA", Some(TypeRefusal::Authority))]
+    #[case("TYPE6", Some(TypeRefusal::Authority))]
+    #[case("RRSIG", Some(TypeRefusal::Signing))]
+    #[case("NSEC", Some(TypeRefusal::Signing))]
+    #[case("NSEC3", Some(TypeRefusal::Signing))]
+    #[case("NSEC3PARAM", Some(TypeRefusal::Signing))]
+    #[case("LUA", Some(TypeRefusal::Private))]
+    #[case("ANY", Some(TypeRefusal::Meta))]
+    #[case("DNSKEY", None)]
+    #[case("NS", None)]
+    fn types_that_a_zone_has_once_are_no_users_data(
+        #[case] text: &str,
+        #[case] refusal: Option<TypeRefusal>,
+    ) {
+        let rtype = text.parse().unwrap_or(Rtype(65402));
+        assert_eq!(rtype.refusal_as_data(), refusal);
     }
 
     #[rstest]

@@ -133,27 +133,12 @@ impl RecordSpec {
             Ok(rtype) => rtype,
             Err(error) => return checks.refuse("spec.type", "", error.to_string()),
         };
-        if let Some(message) = not_a_users(rtype) {
-            return checks.refuse("spec.type", &self.r#type, message);
+        if let Some(refusal) = rtype.refusal_as_data() {
+            return checks.refuse("spec.type", &self.r#type, refusal.to_string());
         }
         match Rdata::parse(rtype, &self.rdata, &Name::root()) {
             Ok(data) => checks.not_reserved("spec.rdata", &self.rdata, dns::reserved_data(&data)),
             Err(error) => checks.refuse("spec.rdata", "", error.to_string()),
         }
-    }
-}
-
-/// Why a type cannot be a user's record.
-fn not_a_users(rtype: Rtype) -> Option<String> {
-    const SIGNING: [u16; 4] = [46, 47, 50, 51];
-    match rtype {
-        Rtype::SOA => Some(
-            "records are made from the Zone's own fields: set refresh, retry, expire and the others there"
-                .to_owned(),
-        ),
-        Rtype(number) if SIGNING.contains(&number) => {
-            Some("records are made by signing: remove it".to_owned())
-        }
-        rtype => rtype.refusal().map(|refusal| refusal.to_string()),
     }
 }

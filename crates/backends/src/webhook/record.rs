@@ -94,10 +94,7 @@ pub fn record_set(record: &Record, default_ttl: u32) -> Result<RecordSet, Invali
 
 fn check_type(rtype: Rtype) -> Result<(), Invalid> {
     let message = format!("type: {rtype} is not one that a record of this protocol can have");
-    let internal = matches!(
-        rtype,
-        Rtype::SOA | Rtype::RRSIG | Rtype::NSEC | Rtype::NSEC3 | Rtype::NSEC3PARAM | Rtype::DNSKEY
-    );
+    let internal = rtype == Rtype::DNSKEY || rtype.refusal_as_data() != rtype.refusal();
     match (rtype.refusal(), internal) {
         (Some(refusal), _) => Err(Invalid::new(Code::InvalidRecord, format!("type: {rtype} {refusal}"))),
         (None, true) => Err(Invalid::new(Code::InvalidRecord, message)),

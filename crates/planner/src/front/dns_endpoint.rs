@@ -112,7 +112,7 @@ fn entry(endpoint: &Endpoint) -> Result<(Name, Rtype, Vec<Rdata>), String> {
         return Err(named(&format!("the name {reserved}")));
     }
     let rtype: Rtype = endpoint.record_type.parse().map_err(|error| named(&error))?;
-    if let Some(refusal) = rtype.refusal() {
+    if let Some(refusal) = rtype.refusal_as_data() {
         return Err(named(&format!("{rtype} {refusal}")));
     }
     if endpoint.targets.is_empty() {

@@ -19,7 +19,7 @@ pub(super) fn wish(endpoint: &Endpoint, default_ttl: u32) -> Result<Wish, String
     }
     let name = Name::parse(&endpoint.dns_name).map_err(|error| error.to_string())?;
     let rtype: Rtype = endpoint.record_type.parse().map_err(|error: dns::RtypeError| error.to_string())?;
-    if let Some(refusal) = rtype.refusal() {
+    if let Some(refusal) = rtype.refusal_as_data() {
         return Err(format!("{rtype} {refusal}"));
     }
     // ExternalDNS's own ownership records are TXT like any other; ours are not its to write.
@@ -28,7 +28,7 @@ pub(super) fn wish(endpoint: &Endpoint, default_ttl: u32) -> Result<Wish, String
     }
     let data: Vec<Rdata> =
         endpoint.targets.iter().map(|target| datum(rtype, target)).collect::<Result<_, _>>()?;
-    if data.is_empty() || rtype == Rtype::SOA || (rtype == Rtype::CNAME && data.len() > 1) {
+    if data.is_empty() || (rtype == Rtype::CNAME && data.len() > 1) {
         return Err(format!("{} targets do not make a {rtype} record", data.len()));
     }
     let set = RecordSet::new(name.clone(), rtype, ttl(endpoint, default_ttl), data);

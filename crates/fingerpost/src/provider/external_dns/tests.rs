@@ -139,6 +139,9 @@ async fn one_change_that_cannot_be_made_is_told_and_the_others_are_made() {
 #[case("NS", "ns1.example.net", Some("ns1.example.net"))]
 #[case("A", "not an address", None)]
 #[case("NONSENSE", "x", None)]
+#[case("SOA", "ns.example.net. a. 1 2 3 4 5", None)]
+#[case("NSEC", "a.example.org. A", None)]
+#[case("TYPE65402", "\\# 1 00", None)]
 #[tokio::test]
 async fn endpoints_are_adjusted_to_what_would_be_read_back(
     #[case] rtype: &str,
