@@ -126,7 +126,9 @@ impl Planner {
         match (&object.spec, outcome) {
             (Spec::ServiceRoute(spec), _) => self.route_host(entry.key.cluster, spec).as_ref() == Some(name),
             (Spec::Gateway(_), Outcome::Gateway(outcome)) => match &outcome.state {
-                GatewayState::NoAddress { host } | GatewayState::Conflict { host, .. } => host == name,
+                GatewayState::NoAddress { host }
+                | GatewayState::Conflict { host, .. }
+                | GatewayState::ForeignName { host, .. } => host == name,
                 GatewayState::Ready { host } => host == name && outcome.owners.is_empty(),
                 GatewayState::NoIdentity | GatewayState::BadHost(_) => false,
             },

@@ -2,6 +2,8 @@
 //!
 //! Gateways with one controller and postfix share a target name. The first of them that has an
 //! address, the lead, makes the claims and the DNSEndpoints; those of its namespace own them together.
+//! A gateway of another namespace than the first one's leads only with a Service that the platform team
+//! decides about: the target name belongs to the first one's namespace.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -43,10 +45,25 @@ pub(crate) struct GatewayOwner {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum GatewayState {
-    Ready { host: Name },
+    Ready {
+        host: Name,
+    },
     NoIdentity,
-    NoAddress { host: Name },
-    Conflict { host: Name, holder: Rank, reason: Reason },
+    NoAddress {
+        host: Name,
+    },
+    /// A gateway of another controller has the target name.
+    Conflict {
+        host: Name,
+        holder: Rank,
+        reason: Reason,
+    },
+    /// A gateway of another namespace has the target name, with another load balancer.
+    ForeignName {
+        host: Name,
+        holder: Rank,
+        reason: Reason,
+    },
     BadHost(NameError),
 }
 
@@ -62,23 +79,29 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &GatewaySpec) -> 
         owners: Vec::new(),
     };
     let mut output = Output::new(Outcome::Silent);
+    let reason = |holder: &Rank| {
+        let index = Index::Gateways(view.cluster, (*spec.target_postfix).into());
+        view.reason(&index, holder, &Rank::of(view.cluster, object))
+    };
     if let Some(identity) = view.identity() {
         outcome.state = match identity.gateway_host(&spec.target_postfix) {
             Err(error) => GatewayState::BadHost(error),
-            Ok(host) => match holder_of_postfix(view, spec) {
-                Some(holder) => {
-                    let own = Rank::of(view.cluster, object);
-                    let index = Index::Gateways(view.cluster, (*spec.target_postfix).into());
-                    let reason = view.reason(&index, &holder, &own);
+            Ok(host) => match (holder_of_postfix(view, spec), foreign_holder(view, object, spec)) {
+                (Some(holder), _) => {
+                    let reason = reason(&holder);
                     GatewayState::Conflict { host, holder, reason }
                 }
-                None if targets.sets.is_empty() => {
+                (None, Some(holder)) => {
+                    let reason = reason(&holder);
+                    GatewayState::ForeignName { host, holder, reason }
+                }
+                (None, None) if targets.sets.is_empty() => {
                     let zone = view.zone_of_route(&host, &Scope::Everywhere);
                     let zone = zone.filter(|_| keeps_the_name(view, object, spec));
                     output.claims.extend(zone.map(|zone| Claim::reservation(&zone.origin, &host)));
                     GatewayState::NoAddress { host }
                 }
-                None => {
+                (None, None) => {
                     outcome.owners = owners(view, object, spec);
                     if !outcome.owners.is_empty() {
                         add_claims(view, &mut output, spec, &host, &targets.sets);
@@ -96,32 +119,66 @@ pub(crate) fn evaluate(view: &View<'_>, object: &Object, spec: &GatewaySpec) -> 
 /// them has an address.
 fn keeps_the_name(view: &View<'_>, object: &Object, spec: &GatewaySpec) -> bool {
     let sharing = sharing(view, spec);
-    let is_addressed = |other: &&Object| is_addressed(view, other, spec);
-    sharing.first().is_some_and(|first| first.meta == object.meta) && !sharing.iter().any(is_addressed)
+    let is_first = sharing.first().is_some_and(|(_, first)| first.meta == object.meta);
+    is_first && lead(view, &sharing, spec).is_none()
 }
 
 /// The gateways of this cluster with the controller and postfix of one, the oldest first.
-fn sharing<'a>(view: &View<'a>, spec: &GatewaySpec) -> Vec<&'a Object> {
+fn sharing<'a>(view: &View<'a>, spec: &GatewaySpec) -> Vec<(&'a Rank, &'a Object)> {
     let shares =
         |other: &&Object| matches!(&other.spec, Spec::Gateway(of) if of.controller == spec.controller);
     let members = view.list(Index::Gateways(view.cluster, (*spec.target_postfix).into()));
-    members.into_iter().map(|(_, other)| other).filter(shares).collect()
+    members.into_iter().filter(|(_, other)| shares(other)).collect()
 }
 
-fn is_addressed(view: &View<'_>, gateway: &Object, spec: &GatewaySpec) -> bool {
-    let service = load_balancer(view, gateway, spec).and_then(load_balancer_of);
-    service.is_some_and(|service| !targets(service).sets.is_empty())
+/// The gateway whose addresses the target name has, and its Service.
+fn lead<'a>(
+    view: &View<'a>,
+    sharing: &[(&'a Rank, &'a Object)],
+    spec: &GatewaySpec,
+) -> Option<(&'a Rank, &'a Object, &'a Object)> {
+    let (first, _) = sharing.first()?;
+    let named = &view.rules().gateway_service_namespaces;
+    let may_lead = |gateway: &Object, service: &Object| {
+        gateway.meta.namespace == first.namespace || named.contains(&service.meta.namespace)
+    };
+    sharing.iter().find_map(|(rank, gateway)| {
+        let service = addressed(view, gateway, spec).filter(|service| may_lead(gateway, service))?;
+        Some((*rank, *gateway, service))
+    })
+}
+
+/// The Service of a gateway, where it has addresses.
+fn addressed<'a>(view: &View<'a>, gateway: &Object, spec: &GatewaySpec) -> Option<&'a Object> {
+    let has_targets =
+        |object: &&Object| load_balancer_of(object).is_some_and(|service| !targets(service).sets.is_empty());
+    load_balancer(view, gateway, spec).filter(has_targets)
+}
+
+/// The gateway of another namespace that has the target name, where this one's Service would give it other
+/// addresses.
+fn foreign_holder(view: &View<'_>, object: &Object, spec: &GatewaySpec) -> Option<Rank> {
+    let own = addressed(view, object, spec)?;
+    let sharing = sharing(view, spec);
+    let (holder, service) = match lead(view, &sharing, spec) {
+        Some((rank, _, service)) => (rank, Some(service)),
+        None => (sharing.first()?.0, None),
+    };
+    let is_shared = service.is_some_and(|service| service.meta == own.meta);
+    (holder.namespace != object.meta.namespace && !is_shared).then(|| holder.clone())
 }
 
 /// The gateways that own the DNSEndpoints, where `object` is the lead; nothing where it is not.
 fn owners(view: &View<'_>, object: &Object, spec: &GatewaySpec) -> Vec<GatewayOwner> {
     let sharing = sharing(view, spec);
-    let is_addressed = |other: &&&Object| is_addressed(view, other, spec);
-    if sharing.iter().find(is_addressed).is_none_or(|lead| lead.meta != object.meta) {
+    if lead(view, &sharing, spec).is_none_or(|(_, lead, _)| lead.meta != object.meta) {
         return Vec::new();
     }
-    let beside = |other: &&&Object| other.meta.namespace == object.meta.namespace;
-    let owner = |other: &&Object| GatewayOwner { name: other.meta.name.clone(), uid: other.meta.uid.clone() };
+    let beside = |(_, other): &&(&Rank, &Object)| other.meta.namespace == object.meta.namespace;
+    let owner = |(_, other): &(&Rank, &Object)| GatewayOwner {
+        name: other.meta.name.clone(),
+        uid: other.meta.uid.clone(),
+    };
     let mut owners: Vec<_> = sharing.iter().filter(beside).map(owner).collect();
     owners.sort();
     owners

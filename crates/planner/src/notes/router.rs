@@ -130,6 +130,14 @@ fn gateway_ready(planner: &Planner, id: Id, entry: &Entry, outcome: &GatewayOutc
             );
             Note::stalled("NameConflict", message)
         }
+        GatewayState::ForeignName { host, holder, reason } => {
+            let message = format!(
+                "{} belongs to Gateway {holder}, which {reason}; its namespace is another one, so this Gateway's \
+                 load balancer gives it no address: choose another targetPostfix",
+                host.undotted()
+            );
+            Note::stalled("NameConflict", message)
+        }
         GatewayState::NoIdentity => {
             vec![Note::waiting("ClusterIdentityNotFound", no_identity(planner, entry))]
         }
