@@ -125,7 +125,8 @@ fn adopt<'a>(
                 Err(reason) => drop(refusal.get_or_insert(reason)),
             }
         }
-        return Err(refusal.map_or(RecordState::NoZone, RecordState::from));
+        let outside = || view.missing_grant(object, &name, rtype).map(Refusal::NotGranted);
+        return Err(refusal.or_else(outside).map_or(RecordState::NoZone, RecordState::from));
     };
     let text = || reference_text(object, reference);
     let (id, _) = referenced(view, object, reference).ok_or_else(|| RecordState::ZoneMissing(text()))?;

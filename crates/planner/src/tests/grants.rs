@@ -87,6 +87,11 @@ fn dns_record(namespace: &str) -> Arc<api::Object> {
     object(Kind::DNSRecord, json!({"metadata": metadata, "spec": spec}))
 }
 
+fn record(namespace: &str) -> Arc<api::Object> {
+    let spec = json!({"type": "A", "domainName": "api.shop.example.", "rdata": "192.0.2.1"});
+    object(Kind::Record, json!({"metadata": {"name": "api", "namespace": namespace}, "spec": spec}))
+}
+
 fn class() -> Change {
     let class = json!({"metadata": {"name": "edge"}, "spec": {"embedded": {}}});
     Change::Put(HERE, object(Kind::DNSClass, class))
@@ -100,6 +105,7 @@ fn an_object_in_no_zone_is_told_what_grant_is_missing_before_it_is_applied() {
         assert!(planner.zones().is_empty());
         assert!(planner.missing_grant(HERE, &placement("other")).is_some());
         assert!(planner.missing_grant(HERE, &dns_record("other")).is_some());
+        assert!(planner.missing_grant(HERE, &record("other")).is_some());
     }
 }
 
