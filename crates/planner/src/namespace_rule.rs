@@ -24,11 +24,12 @@ pub(crate) struct Member<'a> {
 }
 
 impl Member<'_> {
-    /// Who comes first: by memory, then by age; of those that are equally old the name before what depends on it, and
-    /// a delegation last, so that nobody gets another's name by being called something.
-    fn order(&self) -> (u8, i64, usize, bool, &Rank) {
-        let depth = self.claim.name.labels().count();
-        (self.standing.tier(), self.rank.created_at(), depth, cuts(self.claim.rtype), self.rank)
+    /// The order of claims: by memory, then by age. Of claims that are equally old, one that a delegation or a grant
+    /// names comes first, then a name before what depends on it, and an NS or DNAME last, so that the name of an
+    /// object gives it no other namespace's name.
+    fn order(&self) -> (u8, i64, bool, usize, bool, &Rank) {
+        let (is_unnamed, depth) = (!self.claim.entitled, self.claim.name.labels().count());
+        (self.standing.tier(), self.rank.created_at(), is_unnamed, depth, cuts(self.claim.rtype), self.rank)
     }
 
     /// Whether this is an NS or DNAME that would take the name of an earlier claim of another namespace to other
@@ -46,6 +47,7 @@ impl Member<'_> {
         let held = self.standing.tier() < other.standing.tier() && other.standing != Standing::Yields;
         let is_equally_old = self.rank.created_at() == other.rank.created_at();
         match !held && is_equally_old && other.rank < self.rank {
+            true if self.claim.entitled && !other.claim.entitled => Reason::Permitted,
             true => Reason::NotDependent,
             false => Reason::of(self.rank, other.rank, held),
         }

@@ -87,6 +87,8 @@ pub(crate) enum Reason {
     FirstByKind,
     /// Both are equally old, and what the other one claims depends on its name.
     NotDependent,
+    /// Both are equally old, and a delegation or a grant permits this one beside others.
+    Permitted,
 }
 
 impl Reason {
@@ -133,6 +135,9 @@ impl fmt::Display for Reason {
             Reason::FirstCluster => "is first by cluster: its cluster comes first on the command line",
             Reason::NotDependent => {
                 "comes first: both are equally old, and the name precedes what depends on it"
+            }
+            Reason::Permitted => {
+                "comes first: both are equally old, and a delegation or a domain grant names it"
             }
             Reason::FirstByKind => "is first by kind: both have the same name and age",
         })
