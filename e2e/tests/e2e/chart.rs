@@ -181,6 +181,20 @@ fn values_set(name: &str) -> Result<String> {
 }
 
 #[test]
+fn the_notes_say_when_no_domain_grants_are_required() -> Result<()> {
+    let chart = deploy("chart").display().to_string();
+    let arguments = ["install", "fingerpost", &chart, "--dry-run=client", "--values", "-"];
+    let notes = |values: &str| -> Result<String> { helm(&arguments, values)?.success() };
+    let off = "tenancy.requireDomainGrants is off";
+    assert!(notes("{}")?.contains(off));
+    let on = notes("tenancy: {requireDomainGrants: true}")?;
+    assert!(!on.contains(off), "{on}");
+    let flagged = on.matches("--require-domain-grants").count();
+    assert_eq!(flagged, 2, "the operator and the DNS servers: {on}");
+    Ok(())
+}
+
+#[test]
 fn no_role_has_a_wildcard() -> Result<()> {
     for (name, values) in values_sets()? {
         let objects = render(NAMESPACE, &values)?;

@@ -115,6 +115,25 @@ fn classes_are_told_apart_by_their_clients() -> Result<()> {
 }
 
 #[test]
+fn a_zone_without_a_grant_is_not_served_where_grants_are_required() -> Result<()> {
+    let world = World::alone()?;
+    let annotations = json!({"fingerpost.dev/domains": "granted.example"});
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
+        "metadata": {"name": "granted", "annotations": annotations}});
+    let zones = [zone("yes", "granted.example.", "edge"), zone("no", "ungranted.example.", "edge")];
+    let records = [record("yes", "www", "192.0.2.1"), record("no", "www", "192.0.2.2")];
+    let owned =
+        [zones, records].concat().join("\n---\n").replace(r#""namespace":"dns""#, r#""namespace":"granted""#);
+    world.apply(&format!("{namespace}\n---\n{}\n---\n{owned}", class("edge", &json!({}))))?;
+    let _operator = world.operator(&["--require-domain-grants"])?;
+    let server = world.dns("granted", &["--require-domain-grants"])?;
+    expect_answer(server.dns(), "www.granted.example A", "192.0.2.1").with_context(|| server.output())?;
+    expect_answer(server.dns(), "www.ungranted.example A", "REFUSED").with_context(|| server.output())?;
+    world.expect_condition(&kubizone("zones", "granted", "yes"), "Ready", "True", "Served")?;
+    world.expect_condition(&kubizone("zones", "granted", "no"), "Ready", "False", "DomainNotGranted")
+}
+
+#[test]
 fn replicas_answer_new_content_at_once_and_one_serial() -> Result<()> {
     let world = World::alone()?;
     world.apply(&quickstart()?)?;

@@ -413,3 +413,16 @@ fn a_load_balancer_whose_addresses_turn_bad_is_answered_as_before_also_after_a_r
     assert!(again.output().contains("the last valid addresses stay in force"), "{}", again.output());
     assert_eq!(ask(again.dns("default"), "app.example.org"), ["NoError", "192.0.2.1"]);
 }
+
+#[test]
+fn a_name_without_a_grant_is_not_answered_where_grants_are_required() {
+    let folder = world();
+    let up = Running::start(&[folder.argument(), "--require-domain-grants"]);
+    up.wait_for("! Zone dns/example-org: DomainNotGranted");
+    assert_eq!(ask(up.dns("default"), "www.example.org"), ["Refused"]);
+    let granted = "apiVersion: v1\nkind: Namespace\n\
+                   metadata: {name: dns, annotations: {fingerpost.dev/domains: example.org}}\n";
+    folder.write("namespace.yaml", granted);
+    let answers = || ask(up.dns("default"), "www.example.org") == ["NoError", "192.0.2.1"];
+    eventually(answers, || up.output());
+}
