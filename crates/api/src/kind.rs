@@ -1,6 +1,7 @@
 //! Which kinds there are and where they live.
 
 use crate::kinds::kinds;
+use crate::resemblance::resembles;
 
 macro_rules! define {
     ($($kind:ident($spec:ty) $api_version:literal $name:literal $plural:literal $scope:ident $owner:ident;)*) => {
@@ -120,6 +121,29 @@ impl Kind {
         let siblings = Kind::ALL.iter().filter(|sibling| sibling.is_ours() && sibling.group() == group);
         let known: Vec<_> = siblings.map(|sibling| sibling.facts().qualified).collect();
         if known.is_empty() { Lookup::Foreign } else { Lookup::UnknownInOurGroup { known } }
+    }
+
+    /// The kind that a misspelt `apiVersion` or `kind` stands for: one with a slip of the pen in its kind or in its
+    /// group, or with a version that it does not have.
+    pub fn misspelt(api_version: &str, kind: &str) -> Option<Kind> {
+        let is_meant = |candidate: &&Kind| {
+            let is_kind = candidate.kind() == kind;
+            let is_place = candidate.api_version() == api_version;
+            let is_misplaced = || is_kind && candidate.is_misspelt_in(api_version);
+            !(is_kind && is_place) && (is_misplaced() || is_place && resembles(kind, candidate.kind()))
+        };
+        let is_known = Kind::ALL.iter().any(|one| one.api_version() == api_version && one.kind() == kind);
+        Kind::ALL.iter().find(is_meant).copied().filter(|_| !is_known)
+    }
+
+    /// Whether an `apiVersion` is this kind's own with a mistake in it. A group of others may have versions that we do
+    /// not read.
+    fn is_misspelt_in(self, api_version: &str) -> bool {
+        let is_preview = || api_version.contains("alpha") || api_version.contains("beta");
+        match group_of(api_version) {
+            group if group == self.group() => self.is_ours() || !is_preview(),
+            group => !self.group().is_empty() && resembles(group, self.group()),
+        }
     }
 }
 

@@ -23,6 +23,7 @@ mod problem;
 mod prune;
 mod published;
 mod reference;
+mod resemblance;
 mod serde_forms;
 mod sketch;
 mod status;
@@ -62,6 +63,6 @@ pub use router::{
     ClusterIdentitySpec, DNSConfigurationSpec, DNSPolicySpec, ExternalDNSController, GatewaySpec, PolicyMode,
     ServiceRouteSpec, unserved_regions,
 };
-pub use sketch::{zone_sketch, zone_sketch_of_text};
+pub use sketch::{zone_sketch, zone_sketches_of_text};
 pub use status::{Condition, ConditionStatus, Phase, UNOBSERVED, first_sight};
 pub use target::{embedded_addresses, forbidden_targets, is_inward};

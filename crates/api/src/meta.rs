@@ -8,6 +8,8 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::foreign::OtherFields;
+
 /// Where and since when an object is, and who owns it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meta {
@@ -54,7 +56,7 @@ pub struct Owner {
 /// Defines `metadata` as it stands in a manifest. Our own kinds refuse fields that
 /// Kubernetes does not have, foreign ones do not mind.
 macro_rules! metadata {
-    ($name:ident $(, $strict:meta, $($ignored:ident),*)?) => {
+    ($name:ident $(; $others:ident)? $(, $strict:meta, $($ignored:ident),*)?) => {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase" $(, $strict)?)]
         #[allow(dead_code)]
@@ -70,6 +72,7 @@ macro_rules! metadata {
             finalizers: Option<Vec<String>>,
             deletion_timestamp: Option<IgnoredAny>,
             $($($ignored: Option<IgnoredAny>,)*)?
+            $(#[serde(flatten)] $others: OtherFields,)?
         }
 
         impl From<$name> for Meta {
@@ -91,7 +94,7 @@ macro_rules! metadata {
     };
 }
 
-metadata!(ForeignMetadata);
+metadata!(AnyMetadata; others);
 metadata!(
     OwnMetadata,
     deny_unknown_fields,
@@ -101,6 +104,29 @@ metadata!(
     self_link,
     deletion_grace_period_seconds
 );
+
+/// The metadata of a foreign kind. Fields that Kubernetes does not have do not matter, unless one is a misspelt
+/// `namespace`: without it this is another object.
+#[derive(Deserialize)]
+#[serde(try_from = "AnyMetadata")]
+pub(crate) struct ForeignMetadata(Meta);
+
+impl TryFrom<AnyMetadata> for ForeignMetadata {
+    type Error = String;
+
+    fn try_from(raw: AnyMetadata) -> Result<ForeignMetadata, String> {
+        match raw.others.misspelt("namespace").first() {
+            Some(field) if raw.namespace.is_none() => Err(field.to_string()),
+            _ => Ok(ForeignMetadata(raw.into())),
+        }
+    }
+}
+
+impl From<ForeignMetadata> for Meta {
+    fn from(ForeignMetadata(meta): ForeignMetadata) -> Meta {
+        meta
+    }
+}
 
 impl OwnMetadata {
     /// The fields that it takes, as a manifest spells them.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use api::{Meta, Object, Service, Spec};
+use api::{Meta, Object, Spec};
 use http::Method;
 use jiff::civil::Date;
 use planner::document::Document;
@@ -187,14 +187,14 @@ fn applied_to(planner: &Planner, change: Change) -> Option<Change> {
 }
 
 /// `kubectl apply` does not set a status: a Service keeps the addresses that it has in the cluster.
-fn with_held_status(spec: Spec, held: Option<&Spec>) -> Spec {
-    match (spec, held) {
-        (Spec::Service(service), Some(Spec::Service(held))) => {
-            Spec::Service(Box::new(Service { ingress: held.ingress.clone(), ..*service }))
-        }
-        (Spec::Service(service), _) => Spec::Service(Box::new(Service { ingress: Vec::new(), ..*service })),
-        (spec, _) => spec,
+fn with_held_status(mut spec: Spec, held: Option<&Spec>) -> Spec {
+    if let Spec::Service(service) = &mut spec {
+        service.ingress = match held {
+            Some(Spec::Service(held)) => held.ingress.clone(),
+            _ => Vec::new(),
+        };
     }
+    spec
 }
 
 fn declared(change: &Change) -> Option<(ClusterId, Arc<Object>)> {

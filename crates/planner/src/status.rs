@@ -131,8 +131,11 @@ impl Planner {
         )
     }
 
-    /// The spec in force of an object whose newest version is not in force.
+    /// The spec in force of an object of ours whose newest version is not in force. Nothing is written to others' objects.
     fn last_valid(&self, cluster: ClusterId, reference: &ObjectRef) -> Option<String> {
+        if !reference.kind.is_ours() {
+            return None;
+        }
         let entry = self.snapshot.entry(self.snapshot.id(&ObjectKey::new(cluster, reference.clone()))?)?;
         let is_held_back = entry.trouble.is_some() || entry.waiting.is_some();
         last_valid_spec(entry.object.as_ref().filter(|_| is_held_back)?)

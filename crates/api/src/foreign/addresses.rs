@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use dns::Name;
 
+use super::other_fields::MisspeltField;
 use crate::{Object, Spec};
 
 /// The addresses of a status that are none, and are ignored.
@@ -13,6 +14,8 @@ pub struct Rejected {
     pub texts: Vec<String>,
     /// How many entries have no address at all.
     pub empty: usize,
+    /// Misspelt fields in the place of the one that holds the addresses.
+    pub fields: Vec<MisspeltField>,
     /// No valid one was left, and those of an earlier version are in their place.
     pub keeps_last: bool,
 }
@@ -20,7 +23,7 @@ pub struct Rejected {
 impl Rejected {
     /// Whether something was ignored.
     pub fn is_any(&self) -> bool {
-        !self.texts.is_empty() || self.empty > 0
+        !self.texts.is_empty() || self.empty > 0 || !self.fields.is_empty()
     }
 
     /// What is to be said of them, with the object's kind, namespace and name; nothing where there are none.
@@ -39,7 +42,11 @@ impl Rejected {
             1 => Some(format!("an entry in the status of {object} has no address and is ignored")),
             many => Some(format!("{many} entries in the status of {object} have no address and are ignored")),
         };
-        let parts: Vec<String> = named.into_iter().chain(empty).collect();
+        let field = |MisspeltField { written, meant }: &MisspeltField| {
+            format!("`{written}` in the status of {object} is no field and is ignored, {meant} is meant")
+        };
+        let parts: Vec<String> =
+            named.into_iter().chain(empty).chain(self.fields.iter().map(field)).collect();
         let kept = if self.keeps_last { "; the last valid addresses stay in force" } else { "" };
         (!parts.is_empty()).then(|| parts.join("; ") + kept)
     }
@@ -117,6 +124,27 @@ mod tests {
         decode(Kind::ListenerGateway, manifest).unwrap()
     }
 
+    fn status(kind: Kind, status: Value) -> Object {
+        let metadata = json!({ "name": "lb", "namespace": "shop" });
+        let spec = json!({ "type": "LoadBalancer", "listeners": [] });
+        decode(kind, json!({ "metadata": metadata, "spec": spec, "status": status })).unwrap()
+    }
+
+    #[test]
+    fn a_misspelt_part_of_an_object_is_a_mistake_and_a_new_field_is_not() {
+        for kind in [Kind::Service, Kind::ListenerGateway] {
+            let object =
+                decode(kind, json!({ "metadata": { "name": "lb" }, "spec": {}, "sttaus": {} })).unwrap();
+            assert_eq!(object.mistakes()[0].to_string(), "sttaus: unknown field, status is meant");
+            let object = status(kind, json!({ "conditions": [], "somethingNew": { "ingress": 1 } }));
+            assert!(!object.rejected_addresses().unwrap().is_any());
+            assert!(object.mistakes().is_empty());
+            let error =
+                decode(kind, json!({ "metadata": { "name": "lb", "namespcae": "shop" } })).unwrap_err();
+            assert_eq!(error.to_string(), "unknown field `namespcae`, namespace is meant");
+        }
+    }
+
     fn rejected(object: &Object) -> Vec<&str> {
         object.rejected_addresses().unwrap().texts.iter().map(String::as_str).collect()
     }
@@ -157,6 +185,18 @@ mod tests {
     #[case::gateway_without_cluster(
         gateway(json!([{ "type": "kuadrant.io/MultiClusterIPAddress", "value": "192.0.2.1" }])),
         "`192.0.2.1` in the status of X is not an address and is ignored"
+    )]
+    #[case::service_with_a_misspelt_field(
+        status(Kind::Service, json!({ "loadBalanecr": { "ingress": [{ "ip": "192.0.2.9" }] } })),
+        "`loadBalanecr` in the status of X is no field and is ignored, loadBalancer is meant"
+    )]
+    #[case::service_with_a_misspelt_field_inside(
+        status(Kind::Service, json!({ "loadBalancer": { "ingres": [{ "ip": "192.0.2.9" }] } })),
+        "`ingres` in the status of X is no field and is ignored, ingress is meant"
+    )]
+    #[case::gateway_with_a_misspelt_field(
+        status(Kind::ListenerGateway, json!({ "adresses": [{ "value": "192.0.2.9" }] })),
+        "`adresses` in the status of X is no field and is ignored, addresses is meant"
     )]
     #[case::gateway_with_an_unknown_type_alone(
         gateway(json!([{ "type": "IPAdress", "value": "192.0.2.1" }])),

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::addresses::{Rejected, is_address, is_host_name};
+use super::other_fields::OtherFields;
 use crate::Published;
 use crate::meta::ForeignMetadata;
 use crate::object::{Body, Manifest};
@@ -19,6 +20,9 @@ pub struct ListenerGateway {
     /// What is ignored there.
     #[serde(skip)]
     pub rejected: Rejected,
+    /// What is wrong in it, its status aside.
+    #[serde(skip)]
+    pub(super) mistakes: Vec<Problem>,
 }
 
 /// One listener of a Gateway.
@@ -30,6 +34,9 @@ pub struct Listener {
     /// The host that it is for; all of them where it is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
+    /// What else it has.
+    #[serde(flatten, skip_serializing)]
+    pub others: OtherFields,
 }
 
 /// One address of a Gateway.
@@ -106,23 +113,51 @@ pub(crate) struct GatewayManifest {
     metadata: ForeignMetadata,
     spec: Option<GatewaySpec>,
     status: Option<Status>,
+    #[serde(flatten)]
+    others: OtherFields,
 }
 
 #[derive(Deserialize)]
 struct GatewaySpec {
     listeners: Option<Vec<Listener>>,
+    #[serde(flatten)]
+    others: OtherFields,
+}
+
+impl GatewaySpec {
+    /// Misspelt fields in the place of those that are read. What they hold is missing, and what is left says more or less
+    /// than is meant.
+    fn mistakes(&self) -> Vec<Problem> {
+        let Some(listeners) = &self.listeners else {
+            return self.others.misspelt("listeners").iter().map(|field| field.problem("spec")).collect();
+        };
+        let of = |(number, listener): (usize, &Listener)| {
+            let path = format!("spec.listeners[{number}]");
+            let hosts =
+                if listener.hostname.is_none() { listener.others.misspelt("hostname") } else { Vec::new() };
+            hosts.iter().map(|field| field.problem(&path)).collect::<Vec<_>>()
+        };
+        listeners.iter().enumerate().flat_map(of).collect()
+    }
 }
 
 #[derive(Deserialize)]
 struct Status {
     addresses: Option<Vec<GatewayAddress>>,
+    #[serde(flatten)]
+    others: OtherFields,
 }
 
 impl Manifest for GatewayManifest {
     type Body = ListenerGateway;
 
     fn open(self) -> (Meta, ListenerGateway, Option<Published>) {
-        let all = self.status.and_then(|status| status.addresses).unwrap_or_default();
+        let misspelt_parts = self.others.misspelt_parts(self.spec.is_some(), self.status.is_some());
+        let (all, fields) = match self.status {
+            Some(Status { addresses: Some(all), .. }) => (all, Vec::new()),
+            Some(status) => (Vec::new(), status.others.misspelt("addresses")),
+            None => (Vec::new(), Vec::new()),
+        };
         // An address of another type is nothing to complain of beside one that can be used.
         let has_usable = all.iter().any(GatewayAddress::is_usable);
         let is_taken =
@@ -130,10 +165,15 @@ impl Manifest for GatewayManifest {
         let (addresses, rejected): (Vec<_>, Vec<_>) = all.into_iter().partition(is_taken);
         let (texts, empty): (Vec<_>, Vec<_>) =
             rejected.into_iter().map(GatewayAddress::into_text).partition(|text| !text.is_empty());
+        let mut mistakes = misspelt_parts;
+        mistakes.extend(self.spec.iter().flat_map(GatewaySpec::mistakes));
+        let mut listeners = self.spec.and_then(|spec| spec.listeners).unwrap_or_default();
+        listeners.iter_mut().for_each(|listener| listener.others = OtherFields::default());
         let gateway = ListenerGateway {
-            listeners: self.spec.and_then(|spec| spec.listeners).unwrap_or_default(),
+            listeners,
+            mistakes,
             addresses,
-            rejected: Rejected { texts, empty: empty.len(), keeps_last: false },
+            rejected: Rejected { texts, empty: empty.len(), fields, keeps_last: false },
         };
         (self.metadata.into(), gateway, None)
     }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::addresses::{Rejected, is_address, is_host_name};
+use super::other_fields::{MisspeltField, OtherFields};
 use crate::Published;
 use crate::meta::ForeignMetadata;
 use crate::object::{Body, Manifest};
@@ -21,6 +22,9 @@ pub struct Service {
     /// What is ignored there.
     #[serde(skip)]
     pub rejected: Rejected,
+    /// Misspelt parts of the object.
+    #[serde(skip)]
+    pub(super) mistakes: Vec<Problem>,
 }
 
 /// One address of a load balancer.
@@ -77,6 +81,8 @@ pub(crate) struct ServiceManifest {
     metadata: ForeignMetadata,
     spec: Option<Spec>,
     status: Option<Status>,
+    #[serde(flatten)]
+    others: OtherFields,
 }
 
 #[derive(Deserialize)]
@@ -88,22 +94,39 @@ struct Spec {
 #[serde(rename_all = "camelCase")]
 struct Status {
     load_balancer: Option<LoadBalancer>,
+    #[serde(flatten)]
+    others: OtherFields,
 }
 
 #[derive(Deserialize)]
 struct LoadBalancer {
     ingress: Option<Vec<Ingress>>,
+    #[serde(flatten)]
+    others: OtherFields,
+}
+
+impl Status {
+    /// The entries of the load balancer, and the fields that stand in their place with a misspelt name.
+    fn entries(self) -> (Vec<Ingress>, Vec<MisspeltField>) {
+        match self.load_balancer {
+            Some(LoadBalancer { ingress: Some(entries), .. }) => (entries, Vec::new()),
+            Some(balancer) => (Vec::new(), balancer.others.misspelt("ingress")),
+            None => (Vec::new(), self.others.misspelt("loadBalancer")),
+        }
+    }
 }
 
 impl Manifest for ServiceManifest {
     type Body = Service;
 
     fn open(self) -> (Meta, Service, Option<Published>) {
-        let balancer = self.status.and_then(|status| status.load_balancer);
-        let entries = balancer.and_then(|balancer| balancer.ingress).unwrap_or_default();
+        let mistakes = self.others.misspelt_parts(self.spec.is_some(), self.status.is_some());
+        let (entries, misspelt) = self.status.map(Status::entries).unwrap_or_default();
         let load_balancer = self.spec.and_then(|spec| spec.r#type).as_deref() == Some(LOAD_BALANCER);
         let mut service = Service { load_balancer, ..Service::default() };
         entries.into_iter().for_each(|entry| service.add(entry));
+        service.rejected.fields = misspelt;
+        service.mistakes = mistakes;
         (self.metadata.into(), service, None)
     }
 }

@@ -266,6 +266,29 @@ fn lookup_refuses_what_our_groups_do_not_have(#[case] api_version: &str, #[case]
     assert_eq!(Kind::lookup(api_version, kind), Lookup::UnknownInOurGroup { known });
 }
 
+#[rstest]
+#[case::group("kubi.zoen/v1alpha1", "Zone", Some(Kind::Zone))]
+#[case::version("kubi.zone/v1", "Record", Some(Kind::Record))]
+#[case::kind("kubi.zone/v1alpha1", "Recrod", Some(Kind::Record))]
+#[case::capitals("routing.router.io/v1alpha1", "Dnspolicy", Some(Kind::DNSPolicy))]
+#[case::core_kind("v1", "Servcie", Some(Kind::Service))]
+#[case::core_version("v2", "Service", Some(Kind::Service))]
+#[case::foreign_group("externaldns.k8s.oi/v1alpha1", "DNSEndpoint", Some(Kind::DNSEndpoint))]
+#[case::right("kubi.zone/v1alpha1", "Zone", None)]
+#[case::version_of_others("gateway.networking.k8s.io/v1beta1", "Gateway", None)]
+#[case::kind_of_others("networking.istio.io/v1", "Gateway", None)]
+#[case::core_kind_of_others("v1", "Secret", None)]
+#[case::group_of_others("serving.knative.dev/v1", "Service", None)]
+#[case::another_kind_of_the_group("kuadrant.io/v1alpha1", "TLSPolicy", None)]
+#[case::nothing("", "Zone", None)]
+fn a_misspelt_kind_is_recognised(
+    #[case] api_version: &str,
+    #[case] kind: &str,
+    #[case] expected: Option<Kind>,
+) {
+    assert_eq!(Kind::misspelt(api_version, kind), expected);
+}
+
 #[test]
 fn a_dns_record_tells_under_what_it_stands_and_that_it_is_being_deleted() {
     let record = json!({

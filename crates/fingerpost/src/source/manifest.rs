@@ -141,11 +141,28 @@ impl Manifests {
             let message = format!("a {} without metadata.name: give the object a name", kind.kind());
             return self.refuse_object(label, head, Trouble::refused(line, column, message));
         };
+        // With a fault in its metadata it may be another object that is meant.
+        self.unclear |= fault.field.starts_with("metadata");
         let problem = Problem::new(fault.field, fault.value, fault.message);
         let trouble = Trouble::refused(fault.line, fault.column, sentence(&problem));
         self.troubles.push(trouble.about(reference.clone()));
         let message = format!("{} ({label}:{}:{})", problem.message, fault.line, fault.column);
         let body = Body::Broken(vec![Problem { message, ..problem }], head.sketch.clone());
+        self.declared.push(Declared { reference, line, column, body, kept: false });
+    }
+
+    /// Declares an object as broken whose `apiVersion` or `kind` is misspelt.
+    fn declare_misspelt(
+        &mut self,
+        label: &str,
+        reference: ObjectRef,
+        head: &Head,
+        message: String,
+        (line, column): (u32, u32),
+    ) {
+        let problem = Problem::new("", "", format!("{message} ({label}:{line}:{column})"));
+        self.troubles.push(Trouble::refused(line, column, message).about(reference.clone()));
+        let body = Body::Broken(vec![problem], head.sketch.clone());
         self.declared.push(Declared { reference, line, column, body, kept: false });
     }
 }
@@ -259,16 +276,25 @@ fn known_kind(
         manifests.refuse_object(label, head, Trouble::refused(line, column, message));
         return None;
     }
-    match Kind::lookup(&head.api_version, &head.kind) {
-        Lookup::Known(kind) => Some(kind),
-        Lookup::Foreign => None,
-        Lookup::UnknownInOurGroup { known } => {
-            let (api_version, kind, known) = (&head.api_version, &head.kind, known.join(", "));
-            let message = format!("there is no {kind} in {api_version}: use one of {known}");
-            manifests.refuse_object(label, head, Trouble::refused(line, column, message));
-            None
+    let (api_version, kind) = (&head.api_version, &head.kind);
+    let meant = Kind::misspelt(api_version, kind);
+    let message = match (Kind::lookup(api_version, kind), meant) {
+        (Lookup::Known(kind), _) => return Some(kind),
+        (Lookup::UnknownInOurGroup { known }, _) => {
+            format!("there is no {kind} in {api_version}: use one of {}", known.join(", "))
         }
+        (Lookup::Foreign, Some(meant)) => format!(
+            "there is no {kind} in {api_version}: write apiVersion {} and kind {}",
+            meant.api_version(),
+            meant.kind()
+        ),
+        (Lookup::Foreign, None) => return None,
+    };
+    match meant.and_then(|kind| head.reference(kind)) {
+        Some(reference) => manifests.declare_misspelt(label, reference, head, message, (line, column)),
+        None => manifests.refuse_object(label, head, Trouble::refused(line, column, message)),
     }
+    None
 }
 
 /// The first line with content.
@@ -309,11 +335,12 @@ struct Head {
 impl Head {
     fn of(value: &Value) -> Head {
         let metadata = value.get("metadata");
-        let is_zone = scalar(value.get("kind")) == Kind::Zone.kind();
+        let (api_version, kind) = (scalar(value.get("apiVersion")), scalar(value.get("kind")));
+        let is_zone = is_zone(value, &api_version, &kind);
         Head {
             sketch: is_zone.then(|| api::zone_sketch(value)).flatten().map(Arc::new),
-            api_version: scalar(value.get("apiVersion")),
-            kind: scalar(value.get("kind")),
+            api_version,
+            kind,
             namespace: scalar(metadata.and_then(|metadata| metadata.get("namespace"))),
             name: scalar(metadata.and_then(|metadata| metadata.get("name"))),
         }
@@ -332,6 +359,13 @@ impl Head {
         let name = (!self.name.is_empty()).then(|| Arc::from(&self.name[..]))?;
         Some(ObjectRef { kind, namespace: Arc::from(namespace), name })
     }
+}
+
+/// Whether a document is a Zone or would be one with its kind written right.
+fn is_zone(value: &Value, api_version: &str, kind: &str) -> bool {
+    let has_no_data = || value.get("spec").and_then(|spec| spec.get("rdata")).is_none();
+    let has_lost_its_kind = || kind.is_empty() && api_version == Kind::Zone.api_version() && has_no_data();
+    kind == Kind::Zone.kind() || Kind::misspelt(api_version, kind) == Some(Kind::Zone) || has_lost_its_kind()
 }
 
 /// A name may look like a number, as in `name: 2026`.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use api::Object;
-use api::foreign::{DNSEndpointSpec, Endpoint};
+use api::foreign::DNSEndpointSpec;
 use dns::{Name, Rdata, RecordSet, Rtype};
 
 use crate::marks::{CONTROLLER_ANNOTATIONS, CONTROLLER_LABEL, MANAGED_BY, MANAGER};
@@ -90,7 +90,7 @@ fn sets(
 ) -> Vec<RecordSet> {
     let mut sets: BTreeMap<(Name, Rtype), (u32, Vec<Rdata>)> = BTreeMap::new();
     for endpoint in &spec.endpoints {
-        match entry(endpoint) {
+        match endpoint.record_set() {
             Err(message) => problems.push(EndpointProblem::Invalid(message)),
             Ok((name, rtype, data)) => {
                 let own = endpoint.record_ttl.and_then(|ttl| u32::try_from(ttl).ok()).filter(|ttl| *ttl > 0);
@@ -103,31 +103,6 @@ fn sets(
         }
     }
     sets.into_iter().map(|((name, rtype), (ttl, data))| RecordSet::new(name, rtype, ttl, data)).collect()
-}
-
-fn entry(endpoint: &Endpoint) -> Result<(Name, Rtype, Vec<Rdata>), String> {
-    let named = |error: &dyn std::fmt::Display| format!("{}: {error}", endpoint.dns_name);
-    let name = Name::parse(&endpoint.dns_name).map_err(|error| named(&error))?;
-    if let Some(reserved) = dns::reserved_name(&name) {
-        return Err(named(&format!("the name {reserved}")));
-    }
-    let rtype: Rtype = endpoint.record_type.parse().map_err(|error| named(&error))?;
-    if let Some(refusal) = rtype.refusal_as_data() {
-        return Err(named(&format!("{rtype} {refusal}")));
-    }
-    if endpoint.targets.is_empty() {
-        return Err(named(&"it has no targets"));
-    }
-    let data = |target: &String| match rtype {
-        Rtype::TXT => Ok(Rdata::txt(target)),
-        _ => Rdata::parse(rtype, target, &Name::root()),
-    };
-    let data: Result<Vec<_>, _> = endpoint.targets.iter().map(data).collect();
-    let data = data.map_err(|error| named(&error))?;
-    match data.iter().find_map(dns::reserved_data) {
-        Some(reserved) => Err(named(&format!("the value {reserved}"))),
-        None => Ok((name, rtype, data)),
-    }
 }
 
 fn claim(view: &View<'_>, object: &Object, set: RecordSet, scope: &Scope) -> Result<Claim, EndpointProblem> {

@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! a version arrives ─┬─ it is invalid ───────────────────────────► the version before stays in force
+//!                    ├─ it is of others and has a mistake that
+//!                    │  the version in force does not have ──────► the version before stays in force
 //!                    ├─ it names a target that it did not name ──► decided at the end of the batch:
 //!                    │                                             in force, or waiting for the target
 //!                    ├─ all addresses of its status are none ────► in force, with the addresses before
@@ -102,8 +104,11 @@ impl Snapshot {
     /// Takes a new version of an object; an invalid one leaves the version in force as it is.
     pub(crate) fn put(&mut self, key: ObjectKey, object: Arc<Object>, touched: &mut Touched) {
         self.restore_recalled(&key, Some(&object), touched);
-        let problems = api::validate(&object);
         let id = self.id_or_new(&key);
+        let mut problems = api::validate(&object);
+        if problems.is_empty() && self.object(id).is_some_and(|in_force| in_force.mistakes().is_empty()) {
+            problems = object.mistakes();
+        }
         if !problems.is_empty() {
             return self.put_invalid(id, Trouble { problems, newest: Some(object), sketch: None }, touched);
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use api::{Kind, Object, Problem};
+use serde_json::Value;
 
 use super::super::documents::documents;
 use super::super::problem::Trouble;
@@ -11,12 +12,18 @@ use super::{Body, Declared, Head, reference};
 
 /// The Zones in a text that is not YAML throughout.
 pub(super) fn told(label: &str, text: &str, trouble: &Trouble) -> Vec<Declared> {
-    let sketch = |document| match yaml::value(document) {
-        Ok(value) => Head::of(&value).sketch,
-        Err(_) => api::zone_sketch_of_text(document.text).map(Arc::new),
+    let sketches = |document| match yaml::value(document) {
+        Ok(value) => sketches(&value),
+        Err(_) => api::zone_sketches_of_text(document.text).into_iter().map(Arc::new).collect(),
     };
-    let zones = documents(text).into_iter().filter_map(sketch);
+    let zones = documents(text).into_iter().flat_map(sketches);
     zones.filter_map(|sketch| broken(label, trouble, &sketch)).collect()
+}
+
+/// The Zones in a document that is YAML, the items of a list among them.
+fn sketches(value: &Value) -> Vec<Arc<Object>> {
+    let items = value.get("items").and_then(Value::as_array).into_iter().flatten();
+    std::iter::once(value).chain(items).filter_map(|one| Head::of(one).sketch).collect()
 }
 
 /// A Zone as broken. One without a name is known by where it is written.
