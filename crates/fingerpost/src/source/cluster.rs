@@ -2,6 +2,7 @@
 
 mod emit;
 mod look;
+mod mentioned;
 mod restore;
 
 use std::collections::{BTreeMap, HashMap};
@@ -72,6 +73,8 @@ struct File {
     digest: Option<Digest>,
     /// The manifests that are in force.
     text: Option<Arc<str>>,
+    /// Its text, where that cannot be understood as a whole.
+    unclear: Option<Arc<str>>,
     /// Since when the file has looked gone, empty or half-written.
     doubt: Option<Instant>,
     speech: Speech,

@@ -83,6 +83,11 @@ apiVersion: kuadrant.io/v1alpha1
 kind: DNSPolicy
 metadata: {name: public, namespace: shop}
 spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: public}, loadBalancing: {weighted: {default: 10}}}
+---
+apiVersion: externaldns.k8s.io/v1alpha1
+kind: DNSEndpoint
+metadata: {name: ep, namespace: dns}
+spec: {endpoints: [{dnsName: ep.example.net, recordType: A, targets: [192.0.2.6]}]}
 ";
 
 /// Edits that cannot be in force, each with what is told of it.
@@ -116,7 +121,52 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("domainName: example.net, del", "tll: 3, domainName: example.net, del", "ValidationFailed"),
     ("domain: example.org", "domain: example_.o rg", "ValidationFailed"),
     ("embedded: {}", "embeded: {}", "ValidationFailed"),
+    (
+        "kubi.zone/v1alpha1\nkind: Record",
+        "kubi.zoen/v1alpha1\nkind: Record",
+        "there is no Record in kubi.zoen/v1alpha1",
+    ),
+    (
+        "mortenolsen.pro/v1alpha1\nkind: DNSClass",
+        "mortenolsen.por/v1alpha1\nkind: DNSClass",
+        "there is no DNSClass in",
+    ),
 ];
+
+/// Edits of objects of others that cannot be in force. These have no status in the plan, so it is told on stderr.
+const EDITS_OF_OTHERS: &[(&str, &str, &str)] = &[
+    ("kind: Service\nmetadata: {name: lb", "kind: Servcie\nmetadata: {name: lb", "there is no Servcie in v1"),
+    ("kind: DNSEndpoint", "kind: DNSEndpiont", "there is no DNSEndpiont in externaldns.k8s.io/v1alpha1"),
+    ("dnsName: ep", "dnsNmae: ep", "spec.endpoints[0]"),
+    ("targets: [192.0.2.6]", "targets: [192.0.2.6x]", "spec.endpoints[0]"),
+    ("endpoints: [", "endpionts: [", "spec.endpionts"),
+    ("hostname: gw.example.net", "hostnmae: gw.example.net", "spec.listeners[0].hostnmae"),
+    ("listeners: [", "listners: [", "spec.listners"),
+    ("name: lb, namespace: shop", "name: lb, namespcae: shop", "unknown field `namespcae`"),
+    ("status: {addresses", "sttaus: {addresses", "sttaus: unknown field, status is meant"),
+    ("status: {addresses", "status: {adresses", "`adresses` in the status"),
+];
+
+#[test]
+fn an_edit_of_an_object_of_others_that_is_not_in_force_changes_no_answer_against_any_plan() {
+    let (before, after) = (Folder::with(&[("world.yaml", WORLD)]), Folder::with(&[]));
+    let saved = fingerpost(&["plan", before.argument(), "-o", "json"]);
+    let store = Folder::with(&[("plan.json", &saved.stdout)]);
+    let file = store.path().join("plan.json");
+    let up = Running::start(&[before.argument()]);
+    let url = up.url();
+    for (from, to, told) in EDITS_OF_OTHERS {
+        assert_eq!(WORLD.matches(from).count(), 1, "{from}");
+        after.write("world.yaml", &WORLD.replace(from, to));
+        for against in [before.argument(), file.to_str().unwrap(), &url] {
+            let run = fingerpost(&["plan", after.argument(), "--against", against]);
+            let said = format!("{to} against {against}:\n{}{}", run.stdout, run.stderr);
+            let moved = ["Views:", "Zones:", "Record sets:", "Child objects:"];
+            assert!(!moved.iter().any(|what| run.stdout.contains(what)), "{said}");
+            assert!(said.contains(told), "{said}");
+        }
+    }
+}
 
 #[test]
 fn an_edit_that_is_not_in_force_changes_no_answer_against_any_plan() {

@@ -25,6 +25,14 @@ const NAMED: &str =
 #[case::without_metadata(format!("{HEAD}spec: {{domainName: example.net}}\n"))]
 #[case::without_an_api_version(NAMED.replace("apiVersion: kubi.zone/v1alpha1\n", "") + "spec: {domainName: example.net}\n")]
 #[case::of_another_version(NAMED.replace("v1alpha1", "v1") + "spec: {domainName: example.net}\n")]
+#[case::of_a_misspelt_group(NAMED.replace("kubi.zone", "kubi.zoen") + "spec: {domainName: example.net}\n")]
+#[case::of_a_misspelt_kind(NAMED.replace("kind: Zone", "kind: Zoen") + "spec: {domainName: example.net}\n")]
+#[case::without_a_kind(NAMED.replace("kind: Zone\n", "knid: Zone\n") + "spec: {domainName: example.net}\n")]
+#[case::misspelt_name(format!("{NAMED}spec: {{domianName: example.net}}\n"))]
+#[case::name_in_a_list(format!("{NAMED}spec:\n- domainName: example.net\n"))]
+#[case::metadata_of_another_form(format!("{HEAD}metadata: [name]\nspec: {{domainName: example.net}}\n"))]
+#[case::in_a_broken_list(format!("apiVersion: v1\nkind: List\nitems:\n- {}  spec: {{domainName: example.net}}\n- [\n", NAMED.replace('\n', "\n  ").trim_end_matches(' ')))]
+#[case::beside_a_list_item_of_no_kind(format!("apiVersion: v1\nkind: List\nitems:\n- {}  spec: {{domainName: example.net, x: 1}}\n- 7\n", NAMED.replace('\n', "\n  ").trim_end_matches(' ')))]
 #[case::absolute_with_a_reference(format!("{NAMED}spec: {{domainName: example.net., zoneRef: {{name: nowhere}}}}\n"))]
 #[case::of_a_class_that_is_not_there(format!("{NAMED}spec: {{domainName: example.net, tll: 1, dnsClassRef: {{name: x}}}}\n"))]
 fn a_broken_zone_at_a_cold_start_is_told_by_its_text(#[case] text: String) {
@@ -64,7 +72,7 @@ fn a_file_that_is_cut_off_in_a_document_loses_none_of_its_names() {
     let up = started(&arguments);
     let edited = ZONE.to_owned() + &record("a", "192.0.2.x");
     folder.write("all.yaml", &edited);
-    up.wait_for("Record dns/b: no longer in the file, but in force while a document in it is broken");
+    up.wait_for("Record dns/b: not found in the file, but in force while a document in it is broken");
     for _ in 0..2 {
         assert_eq!(ask(up.dns("default"), "a.example.org"), ["NoError", "192.0.2.1"]);
         assert_eq!(ask(up.dns("default"), "b.example.org"), ["NoError", "192.0.2.2"]);

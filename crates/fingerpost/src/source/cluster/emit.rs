@@ -18,6 +18,7 @@ impl Cluster {
         mut batch: Batch,
         circumstances: Circumstances<'_>,
     ) -> Vec<Change> {
+        self.keep_mentioned(circumstances, &mut batch);
         let mut changes = std::mem::take(&mut batch.changes);
         for (object, before) in std::mem::take(&mut batch.before) {
             let after = self.body(&object).cloned();
@@ -77,10 +78,14 @@ impl Cluster {
         state.save_file(SavedFile { key: self.saved_key(key), content });
     }
 
+    /// The versions in force that the text of a file does not have.
     fn last_valid_of(&self, key: &FileKey) -> Vec<serde_json::Value> {
         let declared = self.files.get(key).map(|file| &file.declared[..]).unwrap_or_default();
-        let valid = declared.iter().filter_map(|declared| self.last_valid.get(&declared.reference));
-        valid.map(|object| api::manifest(object)).collect()
+        let in_force = declared.iter().filter_map(|declared| match &declared.body {
+            Body::Valid(object) if declared.kept => Some(object),
+            _ => self.last_valid.get(&declared.reference),
+        });
+        in_force.map(|object| api::manifest(object)).collect()
     }
 
     /// Everything that is wrong as it now stands, in the order of folders and files.

@@ -81,6 +81,8 @@ impl Cluster {
             Some(trouble) => Err(Box::new(Refused { trouble, zones: Vec::new() })),
             None => read,
         };
+        let is_unclear = read.as_ref().is_ok_and(|manifests| manifests.unclear) || read.is_err();
+        self.files.entry(key.clone()).or_default().take_unclear(is_unclear.then_some(&*text));
         self.take_manifests(key, read, text, batch)
     }
 
@@ -90,6 +92,7 @@ impl Cluster {
         self.hear(key, Speech::Nothing, Vec::new());
         let file = self.files.entry(key.clone()).or_default();
         file.empty = true;
+        file.take_unclear(None);
         let declared = file.declared.iter().cloned().map(Declared::kept).collect();
         self.declare(key, declared, batch);
     }
@@ -109,7 +112,7 @@ impl Cluster {
         let more = kept.len().checked_sub(MOST_NAMED).filter(|more| *more > 0);
         let more = more.map(|more| format!(" and {more} more")).unwrap_or_default();
         let message = format!(
-            "{shown}{more}: no longer in the file, but in force while a document in it is broken; correct that, or \
+            "{shown}{more}: not found in the file, but in force while a document in it is broken; correct that, or \
              delete the file to remove its objects"
         );
         (!kept.is_empty()).then(|| Trouble::refused(0, 0, message))

@@ -159,6 +159,8 @@ impl Cluster {
         let file = self.files.entry(key.clone()).or_default();
         match file.speech {
             Speech::Clear => {}
+            // What such a file keeps are objects that it mentions.
+            Speech::Nothing if before.declared.is_empty() && before.secrets.is_empty() => {}
             Speech::Unclear => {
                 let now = file.content();
                 if self.declare_beside(key, now, before, batch) {

@@ -87,7 +87,7 @@ fn a_long_list_with_many_faults_is_refused_and_not_read_again_for_each() {
     assert!(told(&reading).is_empty(), "the list is refused and deletes nothing");
     let problems = world.problems(&reading);
     assert_eq!(problems.len(), 2, "{problems:?}");
-    assert!(problems[1].contains("and 897 more: no longer in the file"), "{problems:?}");
+    assert!(problems[1].contains("and 897 more: not found in the file"), "{problems:?}");
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn a_broken_document_deletes_no_object_that_the_file_does_not_mention(#[case] te
     let reading = source.read();
     assert!(!told(&reading).iter().any(|change| change.starts_with("delete")), "{:?}", told(&reading));
     let problems = world.problems(&reading);
-    let kept = "default/b: no longer in the file, but in force while a document in it is broken";
+    let kept = "default/b: not found in the file, but in force while a document in it is broken";
     assert!(problems.last().unwrap().contains(kept), "{problems:?}");
     drop(source);
     for _ in 0..2 {
@@ -112,5 +112,99 @@ fn no_cut_inside_a_line_or_document_deletes_an_object() {
             told(&source.read()).into_iter().filter(|change| change.starts_with("delete")).collect();
         let between = text[..length].trim_end().ends_with("192.0.2.1");
         assert!(deleted.is_empty() || between, "{length}: {deleted:?} after {:?}", &text[..length]);
+    }
+}
+
+#[rstest]
+#[case::group(
+    "kubi.zone/v1alpha1",
+    "kubi.zoen/v1alpha1",
+    "there is no Record in kubi.zoen/v1alpha1: write apiVersion"
+)]
+#[case::version("kubi.zone/v1alpha1", "kubi.zone/v1", "there is no Record in kubi.zone/v1: use one of")]
+#[case::kind("kind: Record", "kind: Recrod", "there is no Recrod in kubi.zone/v1alpha1: use one of")]
+fn an_object_whose_kind_is_misspelt_stays_in_another_file_too(
+    #[case] from: &str,
+    #[case] to: &str,
+    #[case] message: &str,
+) {
+    let world = World::new(&[("a.yaml", &record("a", "192.0.2.1"))]);
+    let mut source = world.source_with_state();
+    source.read();
+    let misspelt = record("a", "192.0.2.1").replace(from, to);
+    world.write("a.yaml", &misspelt);
+    let reading = source.read();
+    assert_eq!(told(&reading), ["broken a"]);
+    assert!(world.problems(&reading)[0].contains(message), "{:?}", world.problems(&reading));
+    world.write("a.yaml", &record("a", "192.0.2.1"));
+    assert_eq!(told(&source.read()), ["put a=192.0.2.1"]);
+    drop(source);
+    world.remove("a.yaml");
+    world.write("b.yaml", &misspelt);
+    for _ in 0..2 {
+        assert_eq!(told(&world.source_with_state().read()), ["put a=192.0.2.1", "broken a"]);
+    }
+}
+
+#[test]
+fn an_object_of_another_kind_with_the_same_name_keeps_nothing() {
+    let other = "---\napiVersion: networking.istio.io/v1\nkind: Record\nmetadata:\n  name: a\n";
+    let world = World::new(&[("a.yaml", &two())]);
+    let mut source = world.source();
+    source.read();
+    world.write("a.yaml", &(other.to_owned() + &record("b", "192.0.2.2")));
+    let reading = source.read();
+    assert_eq!(told(&reading), ["delete a"]);
+    assert!(reading.problems.is_empty());
+}
+
+#[rstest]
+#[case::no_yaml("metadata:\n  name: a", "metadata: [\n  name: a")]
+#[case::without_a_name("name: a", "nmae: a")]
+#[case::without_metadata("metadata:", "metdata:")]
+fn an_object_that_moves_to_a_broken_file_is_kept(#[case] from: &str, #[case] to: &str) {
+    let moved = record("a", "192.0.2.1").replace(from, to);
+    let world = World::new(&[("a.yaml", &record("a", "192.0.2.1")), ("c.yaml", &record("c", "192.0.2.3"))]);
+    let mut source = world.source_with_state();
+    source.read();
+    world.remove("a.yaml");
+    world.remove("c.yaml");
+    world.write("b.yaml", &moved);
+    let reading = source.read();
+    assert_eq!(told(&reading), ["delete c"], "the broken file does not mention it");
+    assert!(world.problems(&reading).iter().any(|one| one.contains("Record default/a: ")), "{reading:?}");
+    drop(source);
+    for _ in 0..2 {
+        assert_eq!(told(&world.source_with_state().read()), ["put a=192.0.2.1"]);
+    }
+    let mut source = world.source_with_state();
+    source.read();
+    world.write("b.yaml", &record("b", "192.0.2.2"));
+    assert_eq!(told(&source.read()), ["delete a", "put b=192.0.2.2"], "the file can be read again");
+}
+
+#[test]
+fn an_object_that_moved_to_a_broken_file_while_nobody_watched_is_kept() {
+    let world = World::new(&[("a.yaml", &record("a", "192.0.2.1"))]);
+    world.source_with_state().read();
+    world.remove("a.yaml");
+    world.write("b.yaml", &record("a", "192.0.2.1").replace("metadata:", "metadata: ["));
+    for _ in 0..2 {
+        assert_eq!(told(&world.source_with_state().read()), ["put a=192.0.2.1"]);
+    }
+    world.remove("b.yaml");
+    assert!(told(&world.source_with_state().read()).is_empty());
+}
+
+#[test]
+fn an_object_that_moves_with_a_misspelt_namespace_is_kept() {
+    let good = record("a", "192.0.2.1").replace("  name: a", "  name: a\n  namespace: dns");
+    let world = World::new(&[("a.yaml", &good)]);
+    world.source_with_state().read();
+    world.remove("a.yaml");
+    world.write("b.yaml", &good.replace("namespace: dns", "namespcae: dns"));
+    for _ in 0..2 {
+        let changes = told(&world.source_with_state().read());
+        assert!(changes.contains(&"put a=192.0.2.1".to_owned()), "{changes:?}");
     }
 }

@@ -140,7 +140,7 @@ fn a_misspelt_kind_deletes_nothing() {
     assert!(told(&reading).is_empty(), "the document may still mean `a`: {:?}", told(&reading));
     let problems = world.problems(&reading);
     assert!(problems.len() == 2 && problems[0].contains("there is no Recrod"), "{problems:?}");
-    assert!(problems[1].contains("Record default/a: no longer in the file"), "{problems:?}");
+    assert!(problems[1].contains("Record default/a: not found in the file"), "{problems:?}");
     world.write("a.yaml", &record("b", "192.0.2.2"));
     assert_eq!(told(&source.read()), ["delete a"]);
 }
