@@ -160,7 +160,8 @@ impl Manifests {
         message: String,
         (line, column): (u32, u32),
     ) {
-        let problem = Problem::new("", "", format!("{message} ({label}:{line}:{column})"));
+        let field = if head.kind == reference.kind.kind() { "apiVersion" } else { "kind" };
+        let problem = Problem::new(field, "", format!("{message} ({label}:{line}:{column})"));
         self.troubles.push(Trouble::refused(line, column, message).about(reference.clone()));
         let body = Body::Broken(vec![problem], head.sketch.clone());
         self.declared.push(Declared { reference, line, column, body, kept: false });
