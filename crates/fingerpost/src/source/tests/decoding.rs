@@ -156,7 +156,7 @@ fn a_key_twice_in_a_list_refuses_the_list_and_deletes_nothing() {
 #[test]
 fn an_unknown_kind_in_a_list_is_reported_at_its_item() {
     let (world, reading) = read(&list(&["a", "b"]).replacen("kind: Record", "kind: Recrod", 1));
-    assert_eq!(told(&reading), ["put b=192.0.2.1"]);
+    assert_eq!(told(&reading), ["broken a", "put b=192.0.2.1"]);
     assert!(
         world.problems(&reading)[0].starts_with("a.yaml:4:3: there is no Recrod"),
         "{:?}",

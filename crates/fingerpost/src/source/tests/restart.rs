@@ -61,8 +61,8 @@ fn a_kind_misspelt_while_nobody_watched_deletes_nothing() {
     let world = World::new(&[("a.yaml", &both)]);
     run(&world);
     world.write("a.yaml", &both.replacen("kind: Record", "kind: Recrod", 1));
-    assert_eq!(run(&world), ["put a=192.0.2.1", "put b=192.0.2.2"]);
-    assert_eq!(run(&world), ["put a=192.0.2.1", "put b=192.0.2.2"]);
+    assert_eq!(run(&world), ["put a=192.0.2.1", "broken a", "put b=192.0.2.2"]);
+    assert_eq!(run(&world), ["put a=192.0.2.1", "broken a", "put b=192.0.2.2"]);
 }
 
 #[test]
