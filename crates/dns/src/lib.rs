@@ -22,7 +22,7 @@ pub use continents::continent_of;
 pub use name::{MAX_LABEL, MAX_WIRE, Name, NameError, parent_key};
 pub use packed_zone::{PackedNode, PackedSet, PackedZone, PackedZoneError};
 pub use pattern::{Pattern, PatternError};
-pub use rdata::{Rdata, RdataError, Soa};
+pub use rdata::{Ambiguity, Rdata, RdataError, Soa};
 pub use record_set::RecordSet;
 pub use reserved::{OWNERSHIP_LABEL, Reserved, reserved_data, reserved_name};
 pub use rtype::{Rtype, RtypeError, TypeRefusal};

@@ -1,6 +1,7 @@
 //! Record data, kept as uncompressed wire form and read and written in presentation format
 //! through the `domain` crate.
 
+mod ambiguity;
 mod display;
 mod presentation;
 mod soa;
@@ -14,6 +15,7 @@ use domain::base::rdata::{ComposeRecordData, ParseRecordData};
 use domain::dep::octseq::Parser;
 use domain::rdata::ZoneRecordData;
 
+pub use ambiguity::Ambiguity;
 pub use soa::Soa;
 
 use crate::{MAX_LABEL, MAX_WIRE, Name, Rtype};

@@ -17,6 +17,7 @@
 //! [`Rdata`](crate::Rdata) and so through that crate.
 
 mod assemble;
+mod doubts;
 mod generate;
 mod origin;
 mod parts;

@@ -12,7 +12,7 @@ use domain::base::name::Name as WireName;
 use domain::base::rdata::ComposeRecordData;
 use domain::zonefile::inplace::{Entry as ScannedEntry, Zonefile};
 
-use super::{Rdata, RdataError, Soa};
+use super::{MAX_STRING, Rdata, RdataError, Soa};
 use crate::token::{Entry, Lexer, Token};
 use crate::{Name, Rtype, parse_seconds};
 
@@ -49,7 +49,7 @@ impl Rdata {
     }
 }
 
-fn one_line(text: &str) -> Result<Vec<Token<'_>>, Reason> {
+pub(super) fn one_line(text: &str) -> Result<Vec<Token<'_>>, Reason> {
     let mut lexer = Lexer::new(text);
     let mut entry = Entry::default();
     lexer.next_entry(&mut entry).map_err(|error| error.message.to_owned())?;
@@ -140,10 +140,10 @@ fn line(rtype: Rtype, tokens: &[Token<'_>], origin: &Name) -> Result<String, Rea
     let mut line = format!(". 0 IN TYPE{}", rtype.0);
     for (field, token) in tokens.iter().enumerate() {
         line.push(' ');
-        if name_fields(rtype).contains(&field) {
-            line.push_str(&name(token, origin)?.to_string());
-        } else {
-            push_ascii(&mut line, token.text)?;
+        match rtype {
+            _ if name_fields(rtype).contains(&field) => line.push_str(&name(token, origin)?.to_string()),
+            Rtype::TXT | Rtype::SPF if token.text.len() > MAX_STRING => push_strings(&mut line, token.text)?,
+            _ => push_ascii(&mut line, token.text)?,
         }
     }
     line.push('\n');
@@ -151,13 +151,52 @@ fn line(rtype: Rtype, tokens: &[Token<'_>], origin: &Name) -> Result<String, Rea
 }
 
 /// Which fields of the presentation format are domain names.
-fn name_fields(rtype: Rtype) -> &'static [usize] {
+pub(super) fn name_fields(rtype: Rtype) -> &'static [usize] {
     match rtype {
         Rtype::SVCB | Rtype::HTTPS => &[1],
         Rtype::NAPTR => &[5],
         Rtype::RP => &[0, 1],
         _ => &[],
     }
+}
+
+/// A text that may be longer than a character string is, as so many quoted strings as it needs. Their readers join
+/// them again (RFC 7208 section 3.3, RFC 6376 section 3.6.2.2).
+fn push_strings(line: &mut String, text: &str) -> Result<(), Reason> {
+    let mut ascii = String::with_capacity(text.len());
+    push_ascii(&mut ascii, text)?;
+    let quoted = ascii.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let mut rest = quoted.unwrap_or(&ascii);
+    if quoted.is_none() && rest.contains('"') {
+        line.push_str(rest);
+        return Ok(());
+    }
+    loop {
+        let length = length_of_string(rest);
+        let (string, after) = rest.split_at(length);
+        // Writing to a string cannot fail.
+        let _ = write!(line, "\"{string}\"");
+        if after.is_empty() {
+            return Ok(());
+        }
+        line.push(' ');
+        rest = after;
+    }
+}
+
+/// How much of an escaped text makes one character string.
+fn length_of_string(text: &str) -> usize {
+    let octets = text.as_bytes();
+    let mut at = 0;
+    for _ in 0..MAX_STRING {
+        at += match (octets.get(at), octets.get(at + 1)) {
+            (None, _) => return octets.len(),
+            (Some(b'\\'), Some(next)) if next.is_ascii_digit() => 4,
+            (Some(b'\\'), _) => 2,
+            (Some(_), _) => 1,
+        };
+    }
+    at.min(octets.len())
 }
 
 /// Text that is not ASCII stands for its UTF-8 octets.
@@ -201,7 +240,7 @@ const FORMS: &[(Rtype, &str)] = &[
         "primary server, mailbox, serial, refresh, retry, expire and minimum, \
          such as ns.example.org. noc.example.org. 1 86400 7200 3600000 360",
     ),
-    (Rtype::TXT, "texts of at most 255 octets each, such as \"v=spf1 -all\""),
+    (Rtype::TXT, "one text or several, such as \"v=spf1 -all\""),
     (Rtype::MX, "a preference and a domain name, such as 10 mail.example.org."),
     (Rtype::SRV, "priority, weight, port and target, such as 0 5 5060 sip.example.org."),
     (Rtype::CAA, "flags, tag and value, such as 0 issue \"ca.example.net\""),

@@ -93,7 +93,7 @@ fn reads_and_prints(#[case] rtype: &str, #[case] text: &str, #[case] shown: &str
     "ns",
     "expected primary server, mailbox, serial, refresh, retry, expire and minimum, such as ns.example.org. noc.example.org. 1 86400 7200 3600000 360"
 )]
-#[case("TXT", "", "expected texts of at most 255 octets each, such as \"v=spf1 -all\"")]
+#[case("TXT", "", "expected one text or several, such as \"v=spf1 -all\"")]
 #[case(
     "DS",
     "1 2 3 xyz",
@@ -333,4 +333,39 @@ proptest! {
             prop_assert_eq!(Rdata::parse(rtype, &shown, &Name::root()), Ok(data.clone()), "{}", shown);
         }
     }
+}
+
+/// The lengths of the strings of TXT data.
+fn lengths(data: &Rdata) -> Vec<usize> {
+    let (mut rest, mut lengths) = (data.wire(), Vec::new());
+    while let Some((length, after)) = rest.split_first() {
+        lengths.push(usize::from(*length));
+        rest = &after[usize::from(*length)..];
+    }
+    lengths
+}
+
+#[rstest]
+#[case::at_the_limit("\"", 255, "a", &[255])]
+#[case::quoted("\"", 256, "a", &[255, 1])]
+#[case::unquoted("", 600, "a", &[255, 255, 90])]
+#[case::escaped("\"", 300, "\\065", &[255, 45])]
+#[case::escaped_quotes("\"", 256, "\\\"", &[255, 1])]
+#[case::not_ascii("\"", 200, "\u{fc}", &[255, 145])]
+fn a_text_over_255_octets_is_several_strings(
+    #[case] quote: &str,
+    #[case] count: usize,
+    #[case] unit: &str,
+    #[case] expected: &[usize],
+) {
+    let text = format!("{quote}{}{quote}", unit.repeat(count));
+    let data = parse("TXT", &text).unwrap();
+    assert_eq!(lengths(&data), expected);
+    assert_eq!(Rdata::parse(Rtype::TXT, &data.to_string(), &Name::root()).unwrap(), data);
+}
+
+#[test]
+fn a_dkim_key_is_the_same_as_the_plain_text_of_a_dns_record() {
+    let key = format!("v=DKIM1; k=rsa; p={}", "QUJD".repeat(98));
+    assert_eq!(parse("TXT", &format!("\"{key}\"")).unwrap(), Rdata::txt(&key));
 }

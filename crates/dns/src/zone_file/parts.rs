@@ -131,11 +131,14 @@ impl<'i, 'f> ZoneReader<'i, 'f> {
         let read = self.fault.take().map_or(Ok(()), Err);
         let records = std::mem::take(&mut self.reader.records);
         drop(std::mem::take(&mut self.waiting));
-        let reader = self.reader;
+        let mut reader = self.reader;
         let packed =
             read.and_then(|()| assemble::pack(records, reader.soa_owner()?, self.leaves_out_reserved));
         match packed {
             Ok((zone, remarks)) => {
+                let mut remarks: Vec<Fault> =
+                    remarks.into_iter().chain(std::mem::take(&mut reader.doubts).remarks(&zone)).collect();
+                remarks.sort_by_key(|fault| fault.place);
                 let remarks = remarks.into_iter().map(|fault| reader.remark(fault)).collect();
                 Ok(ReadZone { zone, remarks, included: reader.included() })
             }

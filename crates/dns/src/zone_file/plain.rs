@@ -175,6 +175,10 @@ pub(super) fn write_data(wire: &mut Vec<u8>, rtype: Rtype, data: &[&str], origin
         (Rtype::A, 0) => wire.extend_from_slice(&ipv4(last)?),
         (Rtype::AAAA, 0) => wire.extend_from_slice(&last.parse::<Ipv6Addr>().ok()?.octets()),
         (Rtype::CNAME | Rtype::DNAME | Rtype::NS | Rtype::PTR, 0) | (Rtype::MX, 1) | (Rtype::SRV, 3) => {
+            // A relative name with a dot is worth a look at what was meant.
+            if last.contains('.') && !last.ends_with('.') {
+                return None;
+            }
             for text in numbers {
                 wire.extend_from_slice(&number(text)?.to_be_bytes());
             }

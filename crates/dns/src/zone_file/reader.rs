@@ -1,5 +1,6 @@
 //! Reads entries one after the other and keeps what they leave to the next: origin, owner, TTL.
 
+use super::doubts::Doubts;
 use super::generate::{Generation, Range, Template};
 use super::origin::Origin;
 use super::plain::{self, Line};
@@ -39,6 +40,8 @@ pub(super) struct Reader<'i, 'f> {
     soa: Option<(Name, Rdata, Place)>,
     /// Whether plain records take the short way; tests compare it with the long one.
     pub(super) short_way: bool,
+    /// What may mean something else than it says.
+    pub(super) doubts: Doubts,
     /// Room for the data of a plain record, and for the key of a generated one.
     wire: Vec<u8>,
     generated_key: Vec<u8>,
@@ -77,6 +80,7 @@ impl<'i, 'f> Reader<'i, 'f> {
             generated_text: 0,
             soa: None,
             short_way: true,
+            doubts: Doubts::default(),
             wire: Vec::new(),
             generated_key: Vec::new(),
         }
@@ -316,6 +320,7 @@ impl<'i, 'f> Reader<'i, 'f> {
         let origin = self.origin.as_ref().ok_or_else(|| here.fault(NO_ORIGIN))?;
         let data = Rdata::from_tokens(header.rtype, header.data, origin.name())
             .map_err(|reason| here.fault(format!("bad {} data: {reason}", header.rtype)))?;
+        self.doubts.add(here, header.rtype, header.data, origin.name());
         let here = self.place(at);
         if header.rtype == Rtype::SOA {
             self.add_soa(here, owner, &data)?;

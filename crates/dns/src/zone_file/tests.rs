@@ -239,10 +239,39 @@ fn a_file_whose_name_is_no_origin_needs_one_first() {
     "www 60 A 192.0.2.1\nwww 30 A 192.0.2.2",
     "2:1: the TTL 60 differs from others of www.example.org. A: all of them have the lowest, 30"
 )]
+#[case(
+    "@ 60 TXT v=spf1 -all",
+    "2:10: the text is not quoted, so it is served as 2 strings, which clients join without spaces: `v=spf1-all`; put \
+     the whole text into quotation marks"
+)]
+#[case(
+    "www 60 CNAME lb.example.net",
+    "2:14: `lb.example.net` is a relative name with a dot, so it stands for `lb.example.net.example.org.`: add the final \
+     dot (`lb.example.net.`), or write `lb.example.net.example.org.` if that is meant"
+)]
 fn remarks(#[case] text: &str, #[case] remark: &str) {
     let read = read(&format!("{SOA}{text}")).unwrap();
     let remarks: Vec<String> = read.remarks.iter().map(Remark::to_string).collect();
     assert_eq!(remarks, [format!("zones/example.org.zone:{remark}")]);
+}
+
+#[rstest]
+#[case::of_a_name_in_the_zone("www 60 CNAME a.b\na.b 60 A 192.0.2.1")]
+#[case::of_a_name_with_names_below_it("www 60 CNAME a.b\nc.a.b 60 A 192.0.2.1")]
+#[case::of_a_wildcard("www 60 CNAME a.b\n*.b 60 A 192.0.2.1")]
+#[case::of_a_delegation("www 60 CNAME a.b\nb 60 NS ns.example.net.")]
+#[case::with_its_final_dot("www 60 CNAME a.b.example.net.")]
+#[case::of_one_label("www 60 CNAME a")]
+#[case::of_quoted_texts("@ 60 TXT \"a b\" \"c\"")]
+fn there_is_no_remark(#[case] text: &str) {
+    assert_eq!(read(&format!("{SOA}{text}")).unwrap().remarks, []);
+}
+
+#[test]
+fn a_text_over_255_octets_is_split_in_a_zone_file_too() {
+    let read = read(&format!("{SOA}@ 60 TXT \"{}\"", "a".repeat(300))).unwrap();
+    let text = format!("example.org. 60 TXT \"{}\" \"{}\"", "a".repeat(255), "a".repeat(45));
+    assert!(records(&read.zone).contains(&text), "{:?}", records(&read.zone));
 }
 
 #[test]
