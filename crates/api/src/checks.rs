@@ -101,10 +101,19 @@ impl Checks {
 
     /// No entry may stand twice.
     pub(crate) fn unique<'a>(&mut self, field: &str, entries: impl Iterator<Item = &'a str>) {
+        self.unique_at(|index| format!("{field}[{index}]"), entries);
+    }
+
+    /// No entry may stand twice; `field` gives the field of an entry by its number.
+    pub(crate) fn unique_at<'a>(
+        &mut self,
+        field: impl Fn(usize) -> String,
+        entries: impl Iterator<Item = &'a str>,
+    ) {
         let mut seen = BTreeSet::new();
-        for entry in entries {
+        for (index, entry) in entries.enumerate() {
             if !seen.insert(entry) {
-                self.refuse(field, entry, "stands twice: name each only once");
+                self.refuse(field(index), entry, "stands twice: name each only once");
             }
         }
     }

@@ -192,8 +192,8 @@ impl HealthCheck {
         if let Some(host) = &self.host {
             checks.name(&format!("{path}.host"), host);
         }
-        for code in self.expected_codes.iter().flatten() {
-            checks.fits(&pattern::STATUS_CODES, &format!("{path}.expectedCodes"), code);
+        for (index, code) in self.expected_codes.iter().flatten().enumerate() {
+            checks.fits(&pattern::STATUS_CODES, &format!("{path}.expectedCodes[{index}]"), code);
         }
         let given = self.expected_codes.as_ref();
         let message = "is empty, so that nothing would be up: name a code such as `200-299`, or leave it out";

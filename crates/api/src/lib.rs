@@ -24,6 +24,7 @@ mod prune;
 mod published;
 mod reference;
 mod resemblance;
+mod secret_use;
 mod serde_forms;
 mod sketch;
 mod status;
@@ -52,7 +53,7 @@ pub use meta::{Meta, Owner};
 pub use object::{Object, Spec, decode, manifest, validate};
 pub use pattern::is_place;
 pub use placement::PlacementSpec;
-pub use problem::Problem;
+pub use problem::{Problem, type_in_words};
 pub use prune::prune;
 pub use published::{
     Published, PublishedClass, PublishedCondition, PublishedPlacement, PublishedPolicy, PublishedRecord,
@@ -63,6 +64,7 @@ pub use router::{
     ClusterIdentitySpec, DNSConfigurationSpec, DNSPolicySpec, ExternalDNSController, GatewaySpec, PolicyMode,
     ServiceRouteSpec, unserved_regions,
 };
+pub use secret_use::{SecretUse, secret_uses};
 pub use sketch::{zone_sketch, zone_sketches_of_text};
 pub use status::{Condition, ConditionStatus, Phase, UNOBSERVED, first_sight};
 pub use target::{embedded_addresses, forbidden_targets, is_inward};

@@ -26,6 +26,22 @@ impl Problem {
     }
 }
 
+/// What a user writes where a decoder wants one of Rust's types; `None` where that is no type of Rust's own.
+pub fn type_in_words(rust_type: &str) -> Option<String> {
+    let whole = |least: i128, most: i128| format!("a whole number from {least} to {most}");
+    Some(match rust_type {
+        "u8" => whole(0, u8::MAX.into()),
+        "u16" => whole(0, u16::MAX.into()),
+        "u32" => whole(0, u32::MAX.into()),
+        "u64" | "usize" => whole(0, u64::MAX.into()),
+        "i32" => whole(i32::MIN.into(), i32::MAX.into()),
+        "i64" => whole(i64::MIN.into(), i64::MAX.into()),
+        "f32" | "f64" => "a number".to_owned(),
+        "bool" | "boolean" => "`true` or `false`".to_owned(),
+        _ => return None,
+    })
+}
+
 /// Whether a field says where to send requests, so that a wrong value of it may hold a password in any form.
 fn is_location(field: &str) -> bool {
     field.ends_with("url") || field.ends_with("server") || field.contains("endpoints")

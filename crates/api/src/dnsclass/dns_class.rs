@@ -202,6 +202,17 @@ impl DNSClassSpec {
         }
     }
 
+    /// The URL, or host and port, of the server that requests go to.
+    pub fn address(&self) -> Option<&str> {
+        match self.backend()? {
+            Backend::Webhook(url) => Some(url),
+            Backend::Powerdns(powerdns) => Some(&powerdns.url),
+            Backend::Rfc2136(server) => Some(&server.server),
+            Backend::ExternalDNSWebhook(webhook) => Some(&webhook.url),
+            Backend::ExternalDNS(_) | Backend::ZoneFile(_) | Backend::Embedded(_) => None,
+        }
+    }
+
     /// Every back-end that is named, with its field.
     fn backends(&self) -> [Option<(&'static str, Backend<'_>)>; 7] {
         [

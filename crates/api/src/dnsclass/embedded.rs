@@ -162,7 +162,10 @@ impl Geo {
             check_network(&format!("{path}.networks[{index}].cidr"), &network.cidr, checks);
             checks.place(&format!("{path}.networks[{index}].geo"), &network.geo);
         }
-        checks.unique(&format!("{path}.networks"), self.networks.iter().map(|network| network.cidr.as_str()));
+        checks.unique_at(
+            |index| format!("{path}.networks[{index}].cidr"),
+            self.networks.iter().map(|network| network.cidr.as_str()),
+        );
     }
 }
 
@@ -177,6 +180,9 @@ impl Transfer {
         for (index, key) in self.tsig.iter().enumerate() {
             key.check(&format!("{path}.tsig[{index}]"), checks);
         }
-        checks.unique(&format!("{path}.tsig"), self.tsig.iter().map(|key| key.name.as_str()));
+        checks.unique_at(
+            |index| format!("{path}.tsig[{index}].name"),
+            self.tsig.iter().map(|key| key.name.as_str()),
+        );
     }
 }

@@ -124,7 +124,11 @@ impl HmacSecretRef {
     fn check(&self, path: &str, checks: &mut Checks) {
         self.first_key().check(path, checks);
         let keys = std::iter::once(&self.key).chain(&self.additional_keys);
-        checks.unique(&format!("{path}.additionalKeys"), keys.map(String::as_str));
+        let field = |index: usize| match index.checked_sub(1) {
+            None => format!("{path}.key"),
+            Some(index) => format!("{path}.additionalKeys[{index}]"),
+        };
+        checks.unique_at(field, keys.map(String::as_str));
     }
 
     /// The key that requests are signed with.

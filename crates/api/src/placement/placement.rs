@@ -169,7 +169,10 @@ impl PlacementSpec {
                 checks.require(count >= 2, field, count, message);
             }
         }
-        checks.unique(field, self.regions.iter().map(|region| region.name.as_str()));
+        checks.unique_at(
+            |index| format!("{field}[{index}].name"),
+            self.regions.iter().map(|region| region.name.as_str()),
+        );
         for (index, region) in self.regions.iter().enumerate() {
             region.check(&format!("{field}[{index}]"), checks);
         }

@@ -111,9 +111,9 @@ impl Region {
         let addresses = self.addresses.as_deref().unwrap_or_default();
         let empty = self.addresses.is_some() && addresses.is_empty();
         checks.require(!empty, &field, "", "is empty: name at least one address");
-        for address in addresses {
+        for (index, address) in addresses.iter().enumerate() {
             let message = "is not an address: write it as `192.0.2.1` or `2001:db8::1`";
-            checks.require(address.parse::<IpAddr>().is_ok(), &field, address, message);
+            checks.require(address.parse::<IpAddr>().is_ok(), &format!("{field}[{index}]"), address, message);
         }
         checks.unique(&field, addresses.iter().map(String::as_str));
     }

@@ -117,9 +117,11 @@ impl Witness {
     /// Where requests of ours would go.
     pub(super) fn targets(&self) -> Vec<(String, &str, Option<Target>)> {
         let endpoints = self.etcd.iter().flat_map(|etcd| &etcd.endpoints);
-        let endpoints = endpoints.map(|url| ("spec.witness.etcd.endpoints", url.as_str()));
-        let http = self.http.iter().map(|http| ("spec.witness.http.url", http.url.as_str()));
-        endpoints.chain(http).map(|(field, url)| (field.to_owned(), url, Target::from_url(url))).collect()
+        let endpoints = endpoints
+            .enumerate()
+            .map(|(index, url)| (format!("spec.witness.etcd.endpoints[{index}]"), url.as_str()));
+        let http = self.http.iter().map(|http| ("spec.witness.http.url".to_owned(), http.url.as_str()));
+        endpoints.chain(http).map(|(field, url)| (field, url, Target::from_url(url))).collect()
     }
 }
 
@@ -127,8 +129,8 @@ impl EtcdWitness {
     fn check(&self, path: &str, checks: &mut Checks) {
         let field = format!("{path}.endpoints");
         checks.require(!self.endpoints.is_empty(), &field, "", "is empty: name at least one member");
-        for endpoint in &self.endpoints {
-            checks.fits(&pattern::URL, &field, endpoint);
+        for (index, endpoint) in self.endpoints.iter().enumerate() {
+            checks.fits(&pattern::URL, &format!("{field}[{index}]"), endpoint);
         }
         if let Some(secret) = &self.secret_ref {
             secret.check(&format!("{path}.secretRef"), checks);

@@ -135,11 +135,12 @@ impl ClusterIdentitySpec {
     }
 
     fn check_adopted(&self, checks: &mut Checks) {
-        for region in &self.adopts_regions {
-            checks.fits(&pattern::LABEL, "spec.adoptsRegions", region);
+        for (index, region) in self.adopts_regions.iter().enumerate() {
+            let field = format!("spec.adoptsRegions[{index}]");
+            checks.fits(&pattern::LABEL, &field, region);
             checks.require(
                 *region != self.region,
-                "spec.adoptsRegions",
+                &field,
                 region,
                 "is the cluster's own region, which it serves anyway: remove it",
             );
@@ -158,9 +159,10 @@ pub fn unserved_regions(
 ) -> Vec<Problem> {
     let controllers = &configuration.external_dns_controllers;
     let served = |region: &str| controllers.iter().any(|controller| controller.region == region);
-    let unserved = identity.adopts_regions.iter().filter(|region| !served(region));
+    let unserved = identity.adopts_regions.iter().enumerate().filter(|(_, region)| !served(region));
     let message = "is a region that no controller in DNSConfiguration `dns-config` serves: add one there or remove the region here";
-    unserved.map(|region| Problem::new("spec.adoptsRegions", region, message)).collect()
+    let problem = |(index, region)| Problem::new(format!("spec.adoptsRegions[{index}]"), region, message);
+    unserved.map(problem).collect()
 }
 
 #[cfg(test)]
@@ -185,7 +187,9 @@ mod tests {
         let problems = unserved_regions(&identity, &configuration);
         assert_eq!(problems.len(), 1);
         assert!(
-            problems[0].to_string().starts_with("spec.adoptsRegions: `frc` is a region that no controller")
+            problems[0]
+                .to_string()
+                .starts_with("spec.adoptsRegions[0]: `frc` is a region that no controller")
         );
     }
 }

@@ -101,7 +101,7 @@ impl Body for DNSConfigurationSpec {
             controller.check(&format!("spec.externalDNSControllers[{index}]"), &mut checks);
         }
         let names = self.external_dns_controllers.iter().map(|controller| controller.name.as_str());
-        checks.unique("spec.externalDNSControllers", names);
+        checks.unique_at(|index| format!("spec.externalDNSControllers[{index}].name"), names);
         checks.into_problems()
     }
 }
