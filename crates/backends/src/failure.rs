@@ -3,16 +3,18 @@
 //! A provider's own text never gets into a failure: it would end in a status or a log, and may hold
 //! anything.
 
+use std::io;
 use std::time::Duration;
 
+use rustls::CertificateError;
 use thiserror::Error;
 
 /// Why a request to a provider did not do what it should.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Failure {
     /// No connection, a broken one, or 503.
-    #[error("the server cannot be reached")]
-    Unreachable,
+    #[error("the server cannot be reached: {0}")]
+    Unreachable(Obstacle),
     /// Nothing, or not everything, came in time.
     #[error("the server did not answer in time")]
     TimedOut,
@@ -20,8 +22,8 @@ pub enum Failure {
     #[error("the server's address is forbidden: allow it with --allow-target")]
     Forbidden,
     /// The certificate of the server, or ours, does not do.
-    #[error("no trusted connection to the server can be made: check its certificate and ours")]
-    Untrusted,
+    #[error("no trusted connection to the server can be made: {0}")]
+    Untrusted(Mistrust),
     /// 401, or a DNS server that does not accept our key.
     #[error("the server does not accept our credentials")]
     Authentication,
@@ -63,11 +65,95 @@ pub enum Failure {
     Storage(&'static str),
 }
 
+/// What is in the way to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Obstacle {
+    /// The connection is refused.
+    #[error("the connection is refused; check that the server is running and the port is right")]
+    Refused,
+    /// The connection ends before the answer does.
+    #[error("it closes the connection before its answer is complete")]
+    Closed,
+    /// The network knows no way to the address.
+    #[error("there is no route to its address")]
+    NoRoute,
+    /// The host name has no address.
+    #[error("its host name has no address; check the name and the resolver of this machine")]
+    UnknownHost,
+    /// It answers with 503, or says that it is not well.
+    #[error("it says that it is unavailable")]
+    Unavailable,
+    /// What comes back is no HTTP.
+    #[error("what answers there does not speak HTTP; check the port")]
+    NoHttp,
+    /// Anything else.
+    #[error("the connection fails")]
+    Other,
+}
+
+/// Why a certificate is not trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Mistrust {
+    /// Nobody that we trust has signed it.
+    #[error("its certificate is signed by an unknown authority; name it by caSecretRef or --ca-file")]
+    Issuer,
+    /// It is for other names.
+    #[error("its certificate is for another host name")]
+    HostName,
+    /// It is not valid now.
+    #[error("its certificate has expired or is not valid yet")]
+    Time,
+    /// It does not speak TLS, wants another certificate of ours, or anything else.
+    #[error("check its certificate and ours, and that the port speaks TLS")]
+    Other,
+}
+
+impl From<&io::Error> for Failure {
+    fn from(error: &io::Error) -> Failure {
+        Failure::Unreachable(match error.kind() {
+            io::ErrorKind::TimedOut => return Failure::TimedOut,
+            io::ErrorKind::ConnectionRefused => Obstacle::Refused,
+            io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe
+            | io::ErrorKind::NotConnected
+            | io::ErrorKind::UnexpectedEof => Obstacle::Closed,
+            io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => Obstacle::NoRoute,
+            _ => Obstacle::Other,
+        })
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::from(&error)
+    }
+}
+
+impl From<&rustls::Error> for Failure {
+    fn from(error: &rustls::Error) -> Failure {
+        let rustls::Error::InvalidCertificate(error) = error else {
+            return Failure::Untrusted(Mistrust::Other);
+        };
+        Failure::Untrusted(match error {
+            CertificateError::UnknownIssuer => Mistrust::Issuer,
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                Mistrust::HostName
+            }
+            CertificateError::Expired
+            | CertificateError::ExpiredContext { .. }
+            | CertificateError::NotValidYet
+            | CertificateError::NotValidYetContext { .. } => Mistrust::Time,
+            _ => Mistrust::Other,
+        })
+    }
+}
+
 impl Failure {
     /// The reason in a condition.
     pub fn reason(&self) -> &'static str {
         match self {
-            Failure::Unreachable | Failure::TimedOut | Failure::Untrusted => "ServerUnreachable",
+            Failure::Unreachable(_) | Failure::TimedOut | Failure::Untrusted(_) => "ServerUnreachable",
             Failure::Authentication => "AuthenticationFailed",
             Failure::Forbidden | Failure::Redirected | Failure::Unsupported(_) => "InvalidConfiguration",
             Failure::Refused(_) => "ValidationFailed",
@@ -86,7 +172,7 @@ impl Failure {
     /// The code in `status.error`.
     pub fn code(&self) -> &'static str {
         match self {
-            Failure::Unreachable | Failure::Untrusted => "SERVER_UNREACHABLE",
+            Failure::Unreachable(_) | Failure::Untrusted(_) => "SERVER_UNREACHABLE",
             Failure::TimedOut => "TIMEOUT",
             Failure::Authentication => "AUTH_FAILED",
             Failure::Forbidden | Failure::Redirected | Failure::Unsupported(_) => "INVALID_CONFIGURATION",

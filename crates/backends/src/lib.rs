@@ -23,6 +23,6 @@ mod unit;
 pub mod webhook;
 pub mod zone_file;
 
-pub use failure::Failure;
+pub use failure::{Failure, Mistrust, Obstacle};
 pub use provider::{Batch, Entry, NewZone, OpenedZone, Provider, Reading, Reply, SetChange, SetKey};
 pub use steering::{Dialect, Steers};

@@ -20,7 +20,7 @@ use futures::future::join_all;
 
 use crate::rfc2136::message::Answer;
 use crate::transport::guard::Guard;
-use crate::{Failure, Provider, Reading, SetKey};
+use crate::{Failure, Obstacle, Provider, Reading, SetKey};
 use exchange::Question;
 pub use reading::Server;
 
@@ -37,6 +37,9 @@ pub struct Resolver {
     host: String,
     port: u16,
 }
+
+/// The failure of a resolver whose name has no address.
+const UNKNOWN_HOST: Failure = Failure::Unreachable(Obstacle::UnknownHost);
 
 impl Resolver {
     /// Reads `address`, `address:port`, `name` or `name:port`; the port is 53 where none is given.
@@ -142,9 +145,9 @@ impl Lookup {
     async fn ask_resolver(&self, name: &Name, rtype: Rtype) -> Result<Answer, Failure> {
         let place = (self.resolver.host.as_str(), self.resolver.port);
         let finding = tokio::time::timeout(TIMEOUT, tokio::net::lookup_host(place));
-        let found = finding.await.map_err(|_| Failure::TimedOut)?.map_err(|_| Failure::Unreachable)?;
+        let found = finding.await.map_err(|_| Failure::TimedOut)?.map_err(|_| UNKNOWN_HOST)?;
         let question = Question { name, rtype, recursive: true };
-        let mut failure = Failure::Unreachable;
+        let mut failure = UNKNOWN_HOST;
         for address in found.take(MOST_ADDRESSES) {
             match exchange::ask(address, &question, TIMEOUT).await.and_then(reading::told) {
                 Ok(answer) => return Ok(answer),

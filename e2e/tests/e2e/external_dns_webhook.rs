@@ -6,7 +6,7 @@ use std::time::Duration;
 use backends::external_dns_webhook::ExternalDnsWebhook;
 use backends::transport::guard::Guard;
 use backends::transport::http::{HttpClient, Trust};
-use backends::{Batch, Entry, Failure, NewZone, Provider, SetChange, SetKey};
+use backends::{Batch, Entry, Failure, NewZone, Obstacle, Provider, SetChange, SetKey};
 use dns::{Name, Rdata, RecordSet};
 use e2e::{ExternalDnsProvider, PowerDns, ask};
 
@@ -172,6 +172,6 @@ async fn a_provider_that_is_away_is_not_one_that_is_empty() {
     assert_eq!(results, [Err(Failure::Server(500))]);
     assert_eq!(client.read_zone(&name("example.org")).await, Err(Failure::Server(500)));
     provider.process().kill().unwrap();
-    assert_eq!(client.health().await, Err(Failure::Unreachable));
-    assert_eq!(client.read_zone(&name("example.org")).await, Err(Failure::Unreachable));
+    assert_eq!(client.health().await, Err(Failure::Unreachable(Obstacle::Refused)));
+    assert_eq!(client.read_zone(&name("example.org")).await, Err(Failure::Unreachable(Obstacle::Refused)));
 }

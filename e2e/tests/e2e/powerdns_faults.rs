@@ -3,7 +3,7 @@
 use std::thread;
 
 use api::dnsclass::ZoneKind;
-use backends::{Failure, Provider};
+use backends::{Failure, Obstacle, Provider};
 use dns::RecordSet;
 use e2e::{PowerDns, Store, block_on, dig, eventually, wait_for};
 
@@ -32,8 +32,8 @@ fn a_server_that_is_gone_is_unreachable_and_goes_on_when_it_is_back() {
         write(&provider, &creations("restart.test.", std::slice::from_ref(&first)));
         server.kill().unwrap();
         let moved = batch("restart.test.", vec![change(Some(&first), Some(&second))]);
-        assert_eq!(outcomes(&provider, &moved), [Err(Failure::Unreachable)]);
-        assert_eq!(block_on(provider.health()).unwrap(), Err(Failure::Unreachable));
+        assert_eq!(outcomes(&provider, &moved), [Err(Failure::Unreachable(Obstacle::Refused))]);
+        assert_eq!(block_on(provider.health()).unwrap(), Err(Failure::Unreachable(Obstacle::Refused)));
         server.restart().unwrap();
         write(&provider, &moved);
         assert_eq!(dig(server.dns(), "www.restart.test A").unwrap().data("A"), ["192.0.2.2"], "{store:?}");

@@ -12,9 +12,9 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::endpoint::set_of;
 use super::*;
-use crate::SetChange;
 use crate::transport::guard::Guard;
 use crate::transport::http::Trust;
+use crate::{Obstacle, SetChange};
 
 fn name(text: &str) -> Name {
     Name::parse(text).unwrap()
@@ -303,12 +303,12 @@ async fn what_no_record_set_can_say_is_never_written_over() {
 #[case(b"HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n".to_vec(), Failure::Server(404))]
 #[case(b"HTTP/1.1 429 X\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n".to_vec(), Failure::Limited(Some(Duration::from_secs(7))))]
 #[case(b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n".to_vec(), Failure::Server(500))]
-#[case(b"HTTP/1.1 503 X\r\nContent-Length: 0\r\n\r\n".to_vec(), Failure::Unreachable)]
+#[case(b"HTTP/1.1 503 X\r\nContent-Length: 0\r\n\r\n".to_vec(), Failure::Unreachable(Obstacle::Unavailable))]
 #[case(b"HTTP/1.1 302 X\r\nLocation: http://127.0.0.1/\r\nContent-Length: 0\r\n\r\n".to_vec(), Failure::Redirected)]
 #[case(b"HTTP/1.1 200 X\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\n[]".to_vec(), Failure::Unreadable)]
 #[case(b"HTTP/1.1 200 X\r\nContent-Type: application/external.dns.webhook+json;version=1\r\nContent-Length: 5\r\n\r\n[{\"a\"".to_vec(), Failure::Unreadable)]
-#[case(b"HTTP/1.1 200 X\r\nContent-Type: application/external.dns.webhook+json;version=1\r\nContent-Length: 9\r\n\r\n[]".to_vec(), Failure::Unreachable)]
-#[case(b"not HTTP".to_vec(), Failure::Unreachable)]
+#[case(b"HTTP/1.1 200 X\r\nContent-Type: application/external.dns.webhook+json;version=1\r\nContent-Length: 9\r\n\r\n[]".to_vec(), Failure::Unreachable(Obstacle::Closed))]
+#[case(b"not HTTP".to_vec(), Failure::Unreachable(Obstacle::NoHttp))]
 #[tokio::test]
 async fn a_provider_that_fails_is_told_and_is_never_an_empty_one(
     #[case] says: Vec<u8>,

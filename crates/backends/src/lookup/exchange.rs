@@ -12,9 +12,9 @@ use domain::base::iana::Class;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::net::UdpSocket;
 
-use crate::Failure;
 use crate::rfc2136::connection::Connection;
 use crate::rfc2136::message::{self, Answer, Request};
+use crate::{Failure, Obstacle};
 
 /// What fits into a packet on every path (RFC 9715 section 3.1).
 const PAYLOAD: u16 = 1232;
@@ -50,14 +50,14 @@ async fn ask_by_packet(server: SocketAddr, question: &Question<'_>) -> Result<Op
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
     };
-    let socket = UdpSocket::bind(own).await.map_err(|_| Failure::Unreachable)?;
-    socket.connect(server).await.map_err(|_| Failure::Unreachable)?;
+    let socket = UdpSocket::bind(own).await?;
+    socket.connect(server).await?;
     let number = number()?;
     let request = question.request(number)?;
-    socket.send(request.as_slice()).await.map_err(|_| Failure::Unreachable)?;
+    socket.send(request.as_slice()).await?;
     let mut buffer = [0; 4096];
     loop {
-        let length = socket.recv(&mut buffer).await.map_err(|_| Failure::Unreachable)?;
+        let length = socket.recv(&mut buffer).await?;
         if let Some(answer) = question.answer(number, &buffer[..length]) {
             return answer;
         }
@@ -99,6 +99,6 @@ impl Question<'_> {
 
 fn number() -> Result<u16, Failure> {
     let mut octets = [0; 2];
-    SystemRandom::new().fill(&mut octets).map_err(|_| Failure::Unreachable)?;
+    SystemRandom::new().fill(&mut octets).map_err(|_| Failure::Unreachable(Obstacle::Other))?;
     Ok(u16::from_be_bytes(octets))
 }

@@ -9,7 +9,7 @@ use rstest::rstest;
 
 use super::foresight::Lines;
 use super::*;
-use crate::SetChange;
+use crate::{Obstacle, SetChange};
 use server::{answer, serve};
 
 const ZONE: &str = r#"{"serial":7,"kind":"Native","soa_edit_api":"DEFAULT"}"#;
@@ -39,7 +39,7 @@ fn batch(names: usize) -> Batch {
 #[case("422 Unprocessable Entity", r#"{"error":"what a server says"}"#, Failure::Refused("INVALID_RECORD"))]
 #[case("429 Too Many Requests\r\nRetry-After: 7", "", Failure::Limited(Some(Duration::from_secs(7))))]
 #[case("500 Internal Server Error", "", Failure::Server(500))]
-#[case("503 Service Unavailable", "", Failure::Unreachable)]
+#[case("503 Service Unavailable", "", Failure::Unreachable(Obstacle::Unavailable))]
 #[case("302 Found\r\nLocation: http://127.0.0.1/", "", Failure::Redirected)]
 #[case("200 OK", "<html><body>It works!</body></html>", Failure::Unreadable)]
 #[case("200 OK", r#"{"serial":"#, Failure::Unreadable)]
@@ -60,9 +60,9 @@ async fn an_answer_that_is_no_zone_is_told_in_fixed_words(
 #[tokio::test]
 async fn a_server_that_hangs_or_breaks_off_is_not_waited_for() {
     let provider = serve(|_| "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"serial\"".to_owned()).await;
-    assert_eq!(provider.revision(&name("example.org.")).await, Err(Failure::Unreachable));
+    assert_eq!(provider.revision(&name("example.org.")).await, Err(Failure::Unreachable(Obstacle::Closed)));
     let provider = serve(|_| String::new()).await;
-    assert_eq!(provider.revision(&name("example.org.")).await, Err(Failure::Unreachable));
+    assert_eq!(provider.revision(&name("example.org.")).await, Err(Failure::Unreachable(Obstacle::Closed)));
     let provider = serve(|_| server::HANG.to_owned()).await;
     assert_eq!(provider.revision(&name("example.org.")).await, Err(Failure::TimedOut));
 }

@@ -148,7 +148,7 @@ impl Powerdns {
 fn may_be_too_much(failure: &Failure, length: usize) -> bool {
     match failure {
         Failure::Refused(_) | Failure::TooLarge => true,
-        Failure::Unreachable => length > SENT_AT_ONCE,
+        Failure::Unreachable(_) => length > SENT_AT_ONCE,
         _ => false,
     }
 }

@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 
 use super::message::{self, Answer, Request};
 use super::rcode;
-use crate::Failure;
+use crate::{Failure, Obstacle};
 
 /// A connection; its requests are answered one after another.
 pub(crate) struct Connection<'a> {
@@ -32,12 +32,12 @@ impl<'a> Connection<'a> {
         timeout: Duration,
     ) -> Result<Connection<'a>, Failure> {
         let share = timeout / u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
-        let mut failure = Failure::Unreachable;
+        let mut failure = Failure::Unreachable(Obstacle::UnknownHost);
         for address in addresses {
-            let connecting = async { TcpStream::connect(address).await.map_err(|_| Failure::Unreachable) };
+            let connecting = async { Ok(TcpStream::connect(address).await?) };
             match within(share, connecting).await {
                 Ok(stream) => {
-                    stream.set_nodelay(true).map_err(|_| Failure::Unreachable)?;
+                    stream.set_nodelay(true)?;
                     return Ok(Connection { stream, key, timeout, last_id: 0 });
                 }
                 Err(last) => failure = last,
@@ -124,13 +124,13 @@ impl<'a> Connection<'a> {
     async fn send(&mut self, octets: &[u8]) -> Result<(), Failure> {
         let length = u16::try_from(octets.len()).map_err(|_| Failure::TooLarge)?;
         let framed = [&length.to_be_bytes(), octets].concat();
-        self.stream.write_all(&framed).await.map_err(|_| Failure::Unreachable)
+        self.stream.write_all(&framed).await.map_err(Failure::from)
     }
 
     async fn receive(&mut self) -> Result<Message<Vec<u8>>, Failure> {
-        let length = self.stream.read_u16().await.map_err(|_| Failure::Unreachable)?;
+        let length = self.stream.read_u16().await?;
         let mut octets = vec![0; usize::from(length)];
-        self.stream.read_exact(&mut octets).await.map_err(|_| Failure::Unreachable)?;
+        self.stream.read_exact(&mut octets).await?;
         Message::from_octets(octets).map_err(|_| Failure::Unreadable)
     }
 }

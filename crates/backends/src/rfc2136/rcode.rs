@@ -34,7 +34,7 @@ pub(crate) fn about_the_record(failure: Failure) -> Failure {
 pub(crate) fn is_an_answer(failure: &Failure) -> bool {
     !matches!(
         failure,
-        Failure::Unreachable
+        Failure::Unreachable(_)
             | Failure::TimedOut
             | Failure::Forbidden
             | Failure::Unreadable

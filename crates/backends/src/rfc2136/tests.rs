@@ -16,8 +16,8 @@ use super::lookup::{Told, seen, zone_in};
 use super::message::{Found, Line};
 use super::update::prerequisites;
 use super::*;
-use crate::SetChange;
 use crate::unit::units;
+use crate::{Obstacle, SetChange};
 
 fn name(text: &str) -> Name {
     Name::parse(text).unwrap()
@@ -324,15 +324,15 @@ fn framed(id: u16, mut message: Vec<u8>) -> Vec<u8> {
 
 #[rstest]
 #[case::hangs(server(|_| Vec::new(), true), Failure::TimedOut)]
-#[case::closes(server(|_| Vec::new(), false), Failure::Unreachable)]
-#[case::closes_midway(server(|_| vec![0, 100, 1, 2, 3], false), Failure::Unreachable)]
-#[case::speaks_http(server(|_| b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), false), Failure::Unreachable)]
+#[case::closes(server(|_| Vec::new(), false), Failure::Unreachable(Obstacle::Closed))]
+#[case::closes_midway(server(|_| vec![0, 100, 1, 2, 3], false), Failure::Unreachable(Obstacle::Closed))]
+#[case::speaks_http(server(|_| b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), false), Failure::Unreachable(Obstacle::Closed))]
 #[case::says_nothing(server(|_| vec![0, 0], true), Failure::Unreadable)]
 #[case::answers_somebody_else(
     server(|id| framed(id.wrapping_add(1), answer(Rcode::NOERROR, true, [&[], &[], &[]])), true),
     Failure::Unreadable
 )]
-#[case::breaks_off(server(|id| framed(id, answer(Rcode::NOERROR, true, [&[soa(1)], &[], &[]])), false), Failure::Unreachable)]
+#[case::breaks_off(server(|id| framed(id, answer(Rcode::NOERROR, true, [&[soa(1)], &[], &[]])), false), Failure::Unreachable(Obstacle::Closed))]
 #[case::stops_midway(server(|id| framed(id, answer(Rcode::NOERROR, true, [&[soa(1)], &[], &[]])), true), Failure::TimedOut)]
 #[tokio::test]
 async fn a_zone_that_does_not_come_whole_is_no_zone(
@@ -365,8 +365,11 @@ async fn a_forbidden_or_missing_server_is_told() {
     let address = listener.local_addr().unwrap().to_string();
     drop(listener);
     let missing = client(address, None, Duration::from_secs(5));
-    assert_eq!(missing.health().await, Err(Failure::Unreachable));
-    assert_eq!(missing.write(&batch(vec![change(None, Some(&www))])).await, [Err(Failure::Unreachable)]);
+    assert_eq!(missing.health().await, Err(Failure::Unreachable(Obstacle::Refused)));
+    assert_eq!(
+        missing.write(&batch(vec![change(None, Some(&www))])).await,
+        [Err(Failure::Unreachable(Obstacle::Refused))]
+    );
 }
 
 #[rstest]

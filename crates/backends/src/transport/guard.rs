@@ -13,7 +13,7 @@ use std::sync::Arc;
 use server::Network;
 use tokio::sync::watch;
 
-use crate::Failure;
+use crate::{Failure, Obstacle};
 
 /// The addresses that requests may go to.
 #[derive(Clone, Debug, Default)]
@@ -86,6 +86,9 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
+/// The failure of a host name that leads nowhere.
+const UNKNOWN_HOST: Failure = Failure::Unreachable(Obstacle::UnknownHost);
+
 type Lookup = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
 
 /// Who tells what addresses a name has: the system, unless a test says otherwise.
@@ -141,10 +144,10 @@ impl Guard {
     /// The addresses of a host that may be connected to.
     pub async fn resolve(self: Arc<Self>, host: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
         let host = host.trim_start_matches('[').trim_end_matches(']');
-        let found = self.names.lookup(host, port).await.map_err(|_| Failure::Unreachable)?;
+        let found = self.names.lookup(host, port).await.map_err(|_| UNKNOWN_HOST)?;
         // One forbidden address condemns the name: whoever controls it could serve the other next time.
         match found.iter().all(|address| self.permits(*address)) {
-            true if found.is_empty() => Err(Failure::Unreachable),
+            true if found.is_empty() => Err(UNKNOWN_HOST),
             true => Ok(found),
             false => Err(Failure::Forbidden),
         }

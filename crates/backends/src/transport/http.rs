@@ -21,7 +21,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use self::connector::Connector;
 use super::guard::Guard;
-use crate::Failure;
+use crate::{Failure, Mistrust, Obstacle};
 
 /// The most that is read of an answer, unless a provider says otherwise.
 pub const MOST: usize = 64 << 20;
@@ -90,7 +90,7 @@ impl HttpClient {
             let body = Limited::new(body, self.most).collect().await.map_err(|error| {
                 match error.is::<http_body_util::LengthLimitError>() {
                     true => Failure::Endless,
-                    false => Failure::Unreachable,
+                    false => Failure::Unreachable(Obstacle::Closed),
                 }
             })?;
             Ok(Answer { status: parts.status, headers: parts.headers, body: body.to_bytes() })
@@ -120,7 +120,10 @@ impl Answer {
             401 | 403 => Failure::Authentication,
             413 => Failure::TooLarge,
             429 => Failure::Limited(self.retry_after()),
-            503 => self.retry_after().map_or(Failure::Unreachable, |after| Failure::Limited(Some(after))),
+            503 => match self.retry_after() {
+                Some(after) => Failure::Limited(Some(after)),
+                None => Failure::Unreachable(Obstacle::Unavailable),
+            },
             300..=399 => Failure::Redirected,
             status => Failure::Server(status),
         }
@@ -135,33 +138,47 @@ impl Answer {
 
 fn of_error(error: &hyper_util::client::legacy::Error) -> Failure {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    let mut failure = Failure::Unreachable(Obstacle::Other);
     while let Some(error) = cause {
-        if let Some(failure) = error.downcast_ref::<Failure>() {
-            return failure.clone();
+        if let Some(known) = known_failure(error) {
+            return known;
         }
-        if error.is::<rustls::Error>() {
-            return Failure::Untrusted;
+        if let Some(error) = error.downcast_ref::<std::io::Error>() {
+            failure = Failure::from(error);
         }
-        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        if inner.is_some_and(|inner| inner.is::<rustls::Error>()) {
-            return Failure::Untrusted;
+        match error.downcast_ref::<hyper::Error>() {
+            Some(error) if error.is_incomplete_message() => failure = Failure::Unreachable(Obstacle::Closed),
+            Some(error) if error.is_parse() => failure = Failure::Unreachable(Obstacle::NoHttp),
+            _ => {}
         }
         cause = error.source();
     }
-    Failure::Unreachable
+    failure
+}
+
+/// What is certain about an error, whatever it wraps.
+fn known_failure(error: &(dyn std::error::Error + 'static)) -> Option<Failure> {
+    if let Some(failure) = error.downcast_ref::<Failure>() {
+        return Some(failure.clone());
+    }
+    let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    let inner = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    error.downcast_ref::<rustls::Error>().or(inner).map(Failure::from)
 }
 
 fn tls(trust: &Trust) -> Result<ClientConfig, Failure> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|_| Failure::Untrusted)?
+        .map_err(|_| Failure::Untrusted(Mistrust::Other))?
         .with_root_certificates(roots(trust)?);
     match &trust.identity {
         None => Ok(builder.with_no_client_auth()),
         Some((certificates, key)) => {
-            let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| Failure::Untrusted)?;
-            builder.with_client_auth_cert(certificates_of(certificates)?, key).map_err(|_| Failure::Untrusted)
+            let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| Failure::Untrusted(Mistrust::Other))?;
+            builder
+                .with_client_auth_cert(certificates_of(certificates)?, key)
+                .map_err(|_| Failure::Untrusted(Mistrust::Other))
         }
     }
 }
@@ -172,7 +189,7 @@ fn roots(trust: &Trust) -> Result<RootCertStore, Failure> {
         None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
         Some(pem) => {
             for certificate in certificates_of(pem)? {
-                roots.add(certificate).map_err(|_| Failure::Untrusted)?;
+                roots.add(certificate).map_err(|_| Failure::Untrusted(Mistrust::Other))?;
             }
         }
     }
@@ -181,7 +198,7 @@ fn roots(trust: &Trust) -> Result<RootCertStore, Failure> {
 
 fn certificates_of(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Failure> {
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    certificates.ok().filter(|found| !found.is_empty()).ok_or(Failure::Untrusted)
+    certificates.ok().filter(|found| !found.is_empty()).ok_or(Failure::Untrusted(Mistrust::Other))
 }
 
 #[cfg(test)]

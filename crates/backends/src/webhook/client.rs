@@ -28,7 +28,9 @@ use super::verification::Fence;
 use super::{Keys, record};
 use crate::provider::PlainBatch;
 use crate::transport::http::HttpClient;
-use crate::{Batch, Entry, Failure, NewZone, OpenedZone, Provider, Reading, Reply, SetChange, SetKey};
+use crate::{
+    Batch, Entry, Failure, NewZone, Obstacle, OpenedZone, Provider, Reading, Reply, SetChange, SetKey,
+};
 
 /// How many changes a batch has, where the server takes batches.
 const BATCH_SIZE: usize = 100;
@@ -209,7 +211,7 @@ impl Provider for Webhook {
         Box::pin(async move {
             match self.ask_health().await?.status.as_str() {
                 "healthy" => Ok(()),
-                _ => Err(Failure::Unreachable),
+                _ => Err(Failure::Unreachable(Obstacle::Unavailable)),
             }
         })
     }

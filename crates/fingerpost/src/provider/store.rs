@@ -270,9 +270,9 @@ impl From<Failure> for Trouble {
             Failure::Limited(_) => Code::RateLimited,
             Failure::Fenced => Code::StaleGeneration,
             Failure::TooLarge => Code::TooLarge,
-            Failure::Unreachable
+            Failure::Unreachable(_)
             | Failure::TimedOut
-            | Failure::Untrusted
+            | Failure::Untrusted(_)
             | Failure::Forbidden
             | Failure::Storage(_) => Code::Unavailable,
             _ => Code::ServerError,

@@ -7,8 +7,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use backends::Failure;
 use backends::transport::http::HttpClient;
+use backends::{Failure, Obstacle};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::future::BoxFuture;
@@ -58,7 +58,7 @@ impl Etcd {
                 Err(_) => {}
             }
         }
-        Err(failure.unwrap_or(Failure::Unreachable))
+        Err(failure.unwrap_or(Failure::Unreachable(Obstacle::Other)))
     }
 
     async fn ask_member(&self, endpoint: &str, path: &str, body: &Value) -> Result<Value, Failure> {

@@ -72,7 +72,7 @@ struct Witness {
 impl Witness {
     fn handle(&mut self, call: &Call, now: u64) -> Answer {
         if now < self.gone_until {
-            return Answer::Failed(Failure::Unreachable);
+            return Answer::Failed(Failure::Unreachable(backends::Obstacle::Closed));
         }
         match call {
             Call::Read => Answer::Found(
@@ -301,7 +301,7 @@ impl World {
             arrives,
             returns: (!lost).then_some(returns),
             gives_up: self.now + 1_000,
-            answer: refused.then_some(Answer::Failed(Failure::Unreachable)),
+            answer: refused.then_some(Answer::Failed(Failure::Unreachable(backends::Obstacle::Closed))),
         });
     }
 

@@ -108,7 +108,7 @@ fn an_unreachable_witness_promotes_nobody_and_demotes_only_by_time() {
     see(&mut one, start, &document("", 1));
     let later = start + Duration::from_millis(1);
     step(&mut one, &NOW, later, &Answer::Written(Some("2".into())));
-    let failed = Answer::Failed(backends::Failure::Unreachable);
+    let failed = Answer::Failed(backends::Failure::Unreachable(backends::Obstacle::Refused));
     step(&mut one, &NOW, later + Duration::from_secs(10), &failed);
     assert!(one.believes(later + Duration::from_secs(26)));
     assert!(!one.believes(later + Duration::from_secs(27)));

@@ -13,7 +13,7 @@ use super::super::{Known, Node, Order};
 use super::fake::{Fault, Nature, leads_somewhere, set};
 use super::world::{OWNER, World, name, new_zone};
 use crate::marks::{Mark, corner};
-use crate::{Entry, Failure, Reading, SetKey};
+use crate::{Entry, Failure, Obstacle, Reading, SetKey};
 
 const ZONES: [&str; 2] = ["example.org", "example.net"];
 const HOSTS: [&str; 5] = ["a", "b", "c", "d.e", "*"];
@@ -217,7 +217,7 @@ impl Simulation {
     fn random_fault(&mut self) -> Option<Fault> {
         let failure = self.chance.of(&[
             Failure::TimedOut,
-            Failure::Unreachable,
+            Failure::Unreachable(Obstacle::Closed),
             Failure::Server(500),
             Failure::Unreadable,
             Failure::Limited(Some(Duration::from_secs(7))),

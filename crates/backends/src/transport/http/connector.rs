@@ -46,7 +46,7 @@ async fn connect(guard: Arc<Guard>, uri: Uri) -> Result<TokioIo<TcpStream>, Fail
     let addresses = guard.resolve(host, port).await?;
     let attempts = (0_u32..).zip(addresses).take(MOST_ADDRESSES);
     let attempts = attempts.map(|(place, address)| Box::pin(attempt(address, START * place)));
-    let (stream, _) = select_ok(attempts).await.map_err(|_| Failure::Unreachable)?;
+    let (stream, _) = select_ok(attempts).await?;
     // What is asked is small, and its answer is waited for.
     let _ = stream.set_nodelay(true);
     Ok(TokioIo::new(stream))

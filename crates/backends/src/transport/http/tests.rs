@@ -82,3 +82,39 @@ async fn a_name_that_changes_its_mind_gains_nothing() {
     assert_eq!(sent(&client, &url).await.unwrap_err(), Failure::Forbidden);
     assert_eq!((came_out.load(Ordering::SeqCst), came_in.load(Ordering::SeqCst)), (1, 0));
 }
+
+#[tokio::test]
+async fn a_server_that_cannot_be_reached_is_told_with_its_cause() {
+    let mut guard = Guard::default();
+    guard.allow_loopback();
+    guard.names = Names::told_by(|host, port| {
+        let address = host.parse().map_err(|_| std::io::Error::other("no such host"))?;
+        Ok(vec![SocketAddr::new(address, port)])
+    });
+    let client = client(guard);
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (closing, _) = server("127.0.0.1:0", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n".to_owned());
+    let (speechless, _) = server("127.0.0.1:0", "SSH-2.0-OpenSSH\r\n".to_owned());
+    let (tls, _) = server("127.0.0.1:0", "HTTP/1.1 400 Bad Request\r\n\r\n".to_owned());
+    for (url, cause) in [
+        (format!("http://{free}/"), Failure::Unreachable(Obstacle::Refused)),
+        (format!("http://{closing}/"), Failure::Unreachable(Obstacle::Closed)),
+        (format!("http://{speechless}/"), Failure::Unreachable(Obstacle::NoHttp)),
+        (format!("https://{tls}/"), Failure::Untrusted(Mistrust::Other)),
+        ("http://nowhere.example/".to_owned(), Failure::Unreachable(Obstacle::UnknownHost)),
+    ] {
+        assert_eq!(sent(&client, &url).await.unwrap_err(), cause, "{url}");
+    }
+}
+
+#[test]
+fn a_certificate_that_is_not_trusted_is_told_with_its_cause() {
+    use rustls::CertificateError;
+    let told = |error| Failure::from(&rustls::Error::InvalidCertificate(error)).to_string();
+    assert!(
+        told(CertificateError::UnknownIssuer)
+            .contains("unknown authority; name it by caSecretRef or --ca-file")
+    );
+    assert!(told(CertificateError::NotValidForName).contains("another host name"));
+    assert!(told(CertificateError::Expired).contains("expired"));
+}

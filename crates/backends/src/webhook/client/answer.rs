@@ -3,8 +3,8 @@
 use serde::de::DeserializeOwned;
 
 use super::super::protocol::{BatchReply, Change, Code, Health, Record, Reply};
-use crate::Failure;
 use crate::transport::http::Answer;
+use crate::{Failure, Obstacle};
 
 /// An answer that is not a failure.
 pub(super) enum Meaning {
@@ -89,7 +89,7 @@ fn refusal(reply: Option<&Reply>, status: u16) -> Failure {
         Some(Code::RateLimited) => Failure::Limited(None),
         Some(Code::AuthFailed | Code::TimestampStale | Code::NonceReused) => Failure::Authentication,
         Some(Code::TooLarge) => Failure::TooLarge,
-        Some(Code::Unavailable) => Failure::Unreachable,
+        Some(Code::Unavailable) => Failure::Unreachable(Obstacle::Unavailable),
         Some(_) => Failure::Server(status),
         None if matches!(status, 400 | 422) => Failure::Refused(Code::InvalidRecord.as_str()),
         None if status == 409 => Failure::Changed,

@@ -331,7 +331,7 @@ async fn a_read_is_believed_only_where_it_fits(
 
 #[rstest]
 #[case(healthy(&[]), Ok(()))]
-#[case((200, json!({"status": "degraded"}).to_string()), Err(Failure::Unreachable))]
+#[case((200, json!({"status": "degraded"}).to_string()), Err(Failure::Unreachable(Obstacle::Unavailable)))]
 #[case((500, String::new()), Err(Failure::Server(500)))]
 #[case((200, "ok".to_owned()), Err(Failure::Unreadable))]
 #[tokio::test]

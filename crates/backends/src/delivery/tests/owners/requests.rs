@@ -2,7 +2,7 @@
 
 use super::super::super::task::{Job, Outcome, Task, What};
 use super::{Phase, Simulation};
-use crate::Failure;
+use crate::{Failure, Obstacle};
 
 impl Simulation {
     /// One step of one owner's request; says whether there was any.
@@ -75,7 +75,9 @@ impl Simulation {
             let most = self.chance.below(sound.len() + 1);
             self.make(number, task, &sound, most);
         }
-        Phase::Answered(task.failed(self.chance.of(&[Failure::TimedOut, Failure::Unreachable])))
+        Phase::Answered(
+            task.failed(self.chance.of(&[Failure::TimedOut, Failure::Unreachable(Obstacle::Closed)])),
+        )
     }
 
     fn make(&mut self, number: usize, task: &Task, sound: &[bool], most: usize) {

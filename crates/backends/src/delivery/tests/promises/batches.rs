@@ -9,7 +9,7 @@ use super::super::super::task::{Job, Task, What};
 use super::super::fake::{Call, Fault, Nature};
 use super::super::world::{World, name};
 use super::{ZONE, a, delivered, failed};
-use crate::{Failure, SetKey};
+use crate::{Failure, Obstacle, SetKey};
 
 #[test]
 fn ten_changed_records_cost_ten_sets_and_no_reading_of_the_zone() {
@@ -97,7 +97,7 @@ fn a_batch_that_was_prepared_is_not_sent_after_one_that_failed_nor_by_an_older_l
     world.want(ZONE, &(100..400).map(|n| a(&format!("h{n}"), 1)).collect::<Vec<_>>());
     world.order(Order::Complete);
     let first = until_sets_are_written(&mut world);
-    world.perform(&first, Some(Fault::Before(Failure::Unreachable)));
+    world.perform(&first, Some(Fault::Before(Failure::Unreachable(Obstacle::Closed))));
     assert_eq!(world.next(), None, "the server is left alone");
     world.now += Duration::from_secs(5);
     let again = until_sets_are_written(&mut world);
