@@ -9,6 +9,7 @@
 mod actuating;
 mod admitting;
 mod backing;
+mod causes;
 mod children;
 mod delivering;
 mod delivery;
@@ -59,6 +60,7 @@ mod zone_table;
 mod tests;
 
 pub use actuating::{is_child_annotation, is_child_label, is_own_condition, is_own_metadata};
+pub use causes::Cause;
 pub use children::{ChildKind, ChildRef};
 pub use delivery::{
     ClassHealth, Delivered, DeliveryResult, LookedUp, Sight, Trouble, WantedSet, Written, set_hash,

@@ -52,6 +52,13 @@ impl Rank {
         Rank { created, ..self }
     }
 
+    /// Whether an object of the same kind and name in another cluster is meant.
+    pub(crate) fn is_twin(&self, other: &Rank) -> bool {
+        self.cluster != other.cluster
+            && self.kind.is_some()
+            && (self.kind, &self.namespace, &self.name) == (other.kind, &other.namespace, &other.name)
+    }
+
     /// Whether the claimant was created earlier. Objects without a creation time are equally old.
     pub(crate) fn is_created_before(&self, other: &Rank) -> bool {
         self.created < other.created

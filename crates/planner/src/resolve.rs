@@ -127,6 +127,10 @@ fn decide(
     let mut accepted: Vec<&Claim> = Vec::with_capacity(present.len());
     for (number, standing) in present {
         let one = &contenders[*number];
+        if deciding.iter().any(|(other, _)| is_twin(one, &contenders[*other])) {
+            resolved.wins.push((*number, place.clone()));
+            continue;
+        }
         let against = deciding.iter().find(|(other, _)| {
             disagree(one.claim, contenders[*other].claim) && !repeats(one, &contenders[*other])
         });
@@ -200,6 +204,15 @@ fn is_single(rtype: Rtype) -> bool {
 /// Whether one object says the same twice, as it does for two controllers of one region.
 fn repeats(one: &Contender<'_>, other: &Contender<'_>) -> bool {
     one.rank == other.rank && one.claim.rtype == other.claim.rtype && one.claim.data == other.claim.data
+}
+
+/// Whether one object is declared in two clusters and claims the same in both: equal objects are one.
+fn is_twin(one: &Contender<'_>, other: &Contender<'_>) -> bool {
+    let (mine, theirs) = (one.claim, other.claim);
+    one.rank.is_twin(other.rank)
+        && (mine.rtype, mine.ttl) == (theirs.rtype, theirs.ttl)
+        && mine.data == theirs.data
+        && mine.steering == theirs.steering
 }
 
 fn set(claim: &Claim, scope: Scope) -> Set {

@@ -201,6 +201,23 @@ impl<'a> View<'a> {
         own.next().map_or(Reason::AlreadyHeld, |own| holder.reason_against(own))
     }
 
+    /// Whether a Zone object is equal to that of another cluster which holds the origin for both.
+    pub(crate) fn is_held_by_twin(&self, id: Id, holder: &Candidate) -> bool {
+        let mut others = self.zones.others(&holder.zone.origin).iter();
+        let own = others.find(|other| other.zone.source == Source::Object(id));
+        own.is_some_and(|own| own.is_twin(holder))
+    }
+
+    /// Whether a Zone object is of this cluster, or equal to one of this cluster.
+    pub(crate) fn is_own(&self, zone: &Zone) -> bool {
+        if zone.rank.cluster == self.cluster {
+            return true;
+        }
+        let own = self.get(Kind::Zone, &zone.rank.namespace, &zone.rank.name);
+        let held = own.and_then(|(id, _)| Some((id, self.standing(id)?.1?)));
+        held.is_some_and(|(id, holder)| holder.zone.source == zone.source && self.is_held_by_twin(id, holder))
+    }
+
     /// Whether there is an object of a kind and namespace of which no valid version is known.
     pub(crate) fn has_unknown(&self, kind: Kind, namespace: &Arc<str>) -> bool {
         self.note(Fact::Unknown(self.cluster, kind, namespace.clone()));

@@ -167,6 +167,19 @@ impl Candidate {
         (!self.is_declared(), self.since, self.order, &self.zone.rank)
     }
 
+    /// Whether the same Zone is declared in another cluster too, with the same content: equal objects are one.
+    pub(crate) fn is_twin(&self, other: &Candidate) -> bool {
+        let Zone { scope, ttl, permissions, rank, .. } = &*self.zone;
+        let figures = |one: &Candidate| {
+            one.authority.clone().map(|authority| Authority { known_serial: None, ..authority })
+        };
+        rank.is_twin(&other.zone.rank)
+            && (scope, ttl, permissions) == (&other.zone.scope, &other.zone.ttl, &other.zone.permissions)
+            && self.unavailable.is_none()
+            && other.unavailable.is_none()
+            && figures(self) == figures(other)
+    }
+
     /// Why this one holds the origin and another does not.
     pub(crate) fn reason_against(&self, other: &Candidate) -> Reason {
         let is_file = |one: &Candidate| one.order == FILE;

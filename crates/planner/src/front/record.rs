@@ -116,7 +116,7 @@ fn adopt<'a>(
     let Some(reference) = &spec.zone_ref else {
         let name = Name::parse(&spec.domain_name).map_err(RecordState::BadName)?;
         *fqdn = Some(name.clone());
-        let own_cluster = |zone: &&Arc<Zone>| zone.permissions.is_some() && zone.rank.cluster == view.cluster;
+        let own_cluster = |zone: &&Arc<Zone>| zone.permissions.is_some() && view.is_own(zone);
         let around: Vec<_> = view.zones_around(&name).filter(own_cluster).collect();
         let mut refusal = None;
         for zone in around {
@@ -136,7 +136,9 @@ fn adopt<'a>(
     let name = Name::parse_relative(&spec.domain_name, origin).map_err(RecordState::BadName)?;
     *fqdn = Some(name.clone());
     let zone = match holder {
-        Some(holder) if holder.zone.source == Source::Object(id) => &holder.zone,
+        Some(holder) if holder.zone.source == Source::Object(id) || view.is_held_by_twin(id, holder) => {
+            &holder.zone
+        }
         _ => return Err(RecordState::ZoneConflicted(text())),
     };
     match () {

@@ -19,6 +19,8 @@ use crate::zone_table::{
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ZoneOutcome {
     pub(crate) standing: Standing,
+    /// An equal Zone of another cluster holds the origin, for both.
+    pub(crate) is_twin: bool,
     /// Another zone that holds the origin, and why.
     pub(crate) conflict: Option<(Rank, Reason)>,
     /// The zone that delegates to this one.
@@ -194,6 +196,7 @@ fn has_name_in_file(file: &Candidate, name: &Name) -> bool {
 pub(crate) fn evaluate(view: &View<'_>, id: Id, object: &Object, spec: &ZoneSpec) -> Output {
     let mut outcome = ZoneOutcome {
         standing: Standing::ParentMissing(String::new()),
+        is_twin: false,
         conflict: None,
         parent: None,
         refused_by: None,
@@ -202,7 +205,8 @@ pub(crate) fn evaluate(view: &View<'_>, id: Id, object: &Object, spec: &ZoneSpec
     };
     if let Some((standing, holder)) = view.standing(id) {
         outcome.standing = standing.clone();
-        let other = holder.filter(|holder| holder.zone.source != Source::Object(id));
+        outcome.is_twin = holder.is_some_and(|holder| view.is_held_by_twin(id, holder));
+        let other = holder.filter(|holder| holder.zone.source != Source::Object(id) && !outcome.is_twin);
         outcome.conflict = other.map(|holder| (holder.zone.rank.clone(), view.reason_of_origin(id, holder)));
         if let (Standing::At(origin), None) = (standing, other) {
             find_parent(view, object, spec, origin, &mut outcome);
@@ -223,11 +227,17 @@ fn find_parent(view: &View<'_>, object: &Object, spec: &ZoneSpec, origin: &Name,
         None => false,
     };
     let Some(above) = origin.parent() else { return };
-    let own_cluster = |zone: &&Arc<Zone>| zone.permissions.is_some() && zone.rank.cluster == view.cluster;
+    let own_cluster = |zone: &&Arc<Zone>| zone.permissions.is_some() && view.is_own(zone);
     let mut around: Vec<_> = view.zones_around(&above).filter(own_cluster).collect();
     if let Some(reference) = &spec.zone_ref {
-        let parent = referenced(view, object, reference).map(|(id, _)| Source::Object(id));
-        around.retain(|zone| Some(&zone.source) == parent.as_ref());
+        let parent = referenced(view, object, reference).map(|(id, _)| id);
+        let parent = parent.and_then(|id| Some((id, view.standing(id)?.1?)));
+        around.retain(|zone| {
+            parent.is_some_and(|(id, holder)| {
+                let is_it = zone.source == Source::Object(id) || view.is_held_by_twin(id, holder);
+                is_it && holder.zone.source == zone.source
+            })
+        });
         outcome.reference_refused = !around.iter().any(|zone| permits(zone));
     }
     match around.iter().find(|zone| permits(zone)) {

@@ -48,7 +48,8 @@ fn health(planner: &Planner, entry: &Entry) -> Note {
     match told.map(|health| &health.result) {
         Some(Ok(())) => Note::ready("ServerHealthy", "the server answers"),
         Some(Err((reason, message))) => {
-            let message = format!("{message}; records are sent to it all the same");
+            let server = planner.server_of(&entry.key.reference.name, reason);
+            let message = format!("{server}{message}; records are sent to it all the same");
             Note::waiting(fate::reason(reason), message)
         }
         None => planner
@@ -207,7 +208,7 @@ fn provided(planner: &Planner, id: Id, entry: &Entry, outcome: &DnsRecordOutcome
             notes.extend(looked_up(planner, entry, class, claim));
             notes
         }
-        Fate::Failed(trouble) => failed(class, trouble),
+        Fate::Failed(trouble) => failed(planner, class, trouble),
         Fate::Foreign(owner, _) => {
             let message = foreign(class, claim, owner) + &not_adopted(planner, entry, outcome, class);
             Note::stalled("NameConflict", message)

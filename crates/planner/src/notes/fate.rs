@@ -1,6 +1,6 @@
 //! How what an object wants fares at the provider of its class, and the words for it.
 
-use api::{ConditionStatus as Said, Published, PublishedCondition};
+use api::{ConditionStatus as Said, Published, PublishedCondition, Spec};
 
 use crate::delivery::{Told, Trouble, hash_of, set_hash};
 use crate::note::{ConditionStatus, Note};
@@ -103,14 +103,27 @@ pub(super) fn status(said: Said) -> ConditionStatus {
     }
 }
 
+impl Planner {
+    /// The address of a class's server, at the beginning of a sentence about a server that cannot be reached.
+    pub(crate) fn server_of(&self, class: &str, reason: &str) -> String {
+        let object = self.delivering.classes.get(class).filter(|_| reason == "ServerUnreachable");
+        let address = object.and_then(|object| match &object.spec {
+            Spec::DNSClass(spec) => spec.address(),
+            _ => None,
+        });
+        address.map(|address| format!("{address}: ")).unwrap_or_default()
+    }
+}
+
 /// The words for a failed delivery.
-pub(crate) fn failed(class: &str, trouble: &Trouble) -> Vec<Note> {
+pub(crate) fn failed(planner: &Planner, class: &str, trouble: &Trouble) -> Vec<Note> {
     let retries = if trouble.exhausted {
         "; the fast retries are used up, and it is tried again at the longest delay"
     } else {
         ""
     };
-    let message = format!("DNSClass {class}: {}{retries}", trouble.message);
+    let server = planner.server_of(class, &trouble.reason);
+    let message = format!("DNSClass {class}: {server}{}{retries}", trouble.message);
     match reason(&trouble.reason) {
         reason @ ("InvalidConfiguration" | "ValidationFailed") => Note::stalled(reason, message),
         reason => vec![Note::waiting(reason, message)],

@@ -238,7 +238,7 @@ fn unwell(planner: &Planner, policy: &Entry, backing: Option<&Backing>, claim: &
     };
     match planner.fate(claim) {
         Fate::Stands => None,
-        Fate::Failed(trouble) => Some(failed(class, trouble)),
+        Fate::Failed(trouble) => Some(failed(planner, class, trouble)),
         Fate::Foreign(owner, _) => Some(Note::stalled("NameConflict", foreign(class, claim, owner))),
         Fate::Pending => Some(vec![pending()]),
         // What an earlier process wrote stands until something is heard.

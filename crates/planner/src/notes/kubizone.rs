@@ -2,6 +2,7 @@
 
 use api::foreign::DOMAINS_ANNOTATION;
 use api::{Kind, Spec};
+use dns::{Ambiguity, Name, Rdata, Rtype};
 
 use super::dnsclass::handed_over;
 use super::fate::{Fate, failed, foreign};
@@ -45,11 +46,51 @@ pub(crate) fn zone(planner: &Planner, entry: &Entry, outcome: &ZoneOutcome) -> V
     }
     let mut notes = vec![served(planner, entry, outcome)];
     notes.extend(delegated(outcome));
+    notes.extend(ambiguous_zone(entry, outcome));
     notes
 }
 
+/// Name servers and an administrator with a dot and without the final one, which the zone's name is added to.
+fn ambiguous_zone(entry: &Entry, outcome: &ZoneOutcome) -> Option<Note> {
+    let (Some(Spec::Zone(spec)), Standing::At(origin)) =
+        (entry.object.as_ref().map(|object| &object.spec), &outcome.standing)
+    else {
+        return None;
+    };
+    let servers = spec.name_servers.iter().enumerate();
+    let servers = servers.map(|(index, name)| (format!("spec.nameServers[{index}]"), name));
+    let admin = spec.admin.iter().filter(|admin| !admin.contains('@'));
+    let admin = admin.map(|admin| ("spec.admin".to_owned(), admin));
+    let mut names = servers.chain(admin);
+    names.find_map(|(field, name)| Some(ambiguous(&field, &Rdata::ambiguity(Rtype::NS, name, origin)?)))
+}
+
+/// What a Record's data says that was probably not meant.
+fn ambiguous_data(planner: &Planner, id: Id, outcome: &RecordOutcome) -> Option<Note> {
+    let Some(Spec::Record(spec)) = planner.snapshot.object(id).map(|object| &object.spec) else {
+        return None;
+    };
+    let origin = match &spec.zone_ref {
+        Some(_) => outcome.parent.as_ref()?.origin.clone(),
+        None => Name::root(),
+    };
+    if let Some(ambiguity) = Ambiguity::of_owner(&spec.domain_name, &origin) {
+        return Some(ambiguous("spec.domainName", &ambiguity));
+    }
+    let ambiguity = Rdata::ambiguity(spec.r#type.parse().ok()?, &spec.rdata, &origin)?;
+    Some(ambiguous("spec.rdata", &ambiguity))
+}
+
+fn ambiguous(field: &str, ambiguity: &Ambiguity) -> Note {
+    let reason = match ambiguity {
+        Ambiguity::Split { .. } => "TextSplit",
+        Ambiguity::Relative { .. } => "RelativeTarget",
+    };
+    Note::lacking("Unambiguous", reason, format!("{field}: {ambiguity}"))
+}
+
 /// What a Zone is told that is not served.
-fn refused_zone(planner: &Planner, entry: &Entry, named: &dns::Name, refusal: &ZoneRefusal) -> Vec<Note> {
+fn refused_zone(planner: &Planner, entry: &Entry, named: &Name, refusal: &ZoneRefusal) -> Vec<Note> {
     let (origin, namespace) = (named.undotted(), &entry.key.reference.namespace);
     match refusal {
         ZoneRefusal::NotDelegated(outer) => Note::stalled(
@@ -80,7 +121,7 @@ fn refused_zone(planner: &Planner, entry: &Entry, named: &dns::Name, refusal: &Z
 }
 
 /// Whose names a Zone would take away.
-fn takes_names(planner: &Planner, entry: &Entry, origin: &dns::Name) -> String {
+fn takes_names(planner: &Planner, entry: &Entry, origin: &Name) -> String {
     let zone = entry.object.as_ref().map(|object| Rank::of(entry.key.cluster, object));
     let held = zone.as_ref().and_then(|zone| held_below(&planner.snapshot, &planner.table, zone, origin));
     let held = match held {
@@ -101,7 +142,7 @@ fn takes_names(planner: &Planner, entry: &Entry, origin: &dns::Name) -> String {
 
 impl Planner {
     /// The object outside a namespace that a name is answered for, in whichever zone.
-    fn answered_for(&self, name: &dns::Name, namespace: &str) -> Option<Rank> {
+    fn answered_for(&self, name: &Name, namespace: &str) -> Option<Rank> {
         let zones = name.suffix_keys().filter_map(|key| self.zone_numbers.get(key));
         let nodes = zones.filter_map(|zone| self.zones[*zone as usize].nodes.get(name));
         let kept = nodes.flat_map(|node| node.owners()).filter(|kept| kept.tenure == Tenure::Holds);
@@ -149,11 +190,15 @@ fn delegated(outcome: &ZoneOutcome) -> Option<Note> {
 }
 
 pub(crate) fn record(planner: &Planner, id: Id, entry: &Entry, outcome: &RecordOutcome) -> Vec<Note> {
-    let name = outcome.fqdn.as_ref().map(dns::Name::undotted).unwrap_or_default();
+    let name = outcome.fqdn.as_ref().map(Name::undotted).unwrap_or_default();
     match &outcome.state {
         RecordState::Adopted => match planner.conflict(id) {
             Some(message) => Note::stalled("NameConflict", message),
-            None => adopted(planner, id, entry, outcome),
+            None => {
+                let mut notes = adopted(planner, id, entry, outcome);
+                notes.extend(ambiguous_data(planner, id, outcome));
+                notes
+            }
         },
         RecordState::Occluded(zone) => {
             let message =
@@ -239,7 +284,7 @@ fn delivered(planner: &Planner, id: Id, entry: &Entry, zone: &str, class: &str) 
         Fate::Stands => {
             vec![Note::ready("Adopted", format!("adopted by Zone {zone} and stands at DNSClass {class}"))]
         }
-        Fate::Failed(trouble) => failed(class, trouble),
+        Fate::Failed(trouble) => failed(planner, class, trouble),
         Fate::Foreign(owner, _) => Note::stalled("NameConflict", foreign(class, claim, owner)),
         Fate::Pending => vec![pending()],
         Fate::Untold => vec![planner.published_delivery(entry, "Ready").unwrap_or_else(pending)],

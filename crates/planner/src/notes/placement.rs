@@ -118,7 +118,7 @@ fn provided(planner: &Planner, id: Id, entry: &Entry, outcome: &PlacementOutcome
     let Some((claim, fate)) = worst else { return Vec::new() };
     match fate {
         Fate::Stands => vec![Note::ready("RecordCreated", format!("stands at DNSClass {class}"))],
-        Fate::Failed(trouble) => failed(class, trouble),
+        Fate::Failed(trouble) => failed(planner, class, trouble),
         Fate::Foreign(owner, _) => Note::stalled("NameConflict", foreign(class, claim, owner)),
         Fate::Pending => vec![pending(class)],
         Fate::Untold => {

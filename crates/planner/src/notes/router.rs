@@ -10,6 +10,7 @@ use crate::hosts::LIMIT;
 use crate::input::ObjectRef;
 use crate::note::{Note, Severity};
 use crate::planner::Planner;
+use crate::setting::Setting;
 use crate::snapshot::{Entry, Id};
 
 pub(crate) fn identity(unserved: &[Box<str>]) -> Vec<Note> {
@@ -148,8 +149,19 @@ fn gateway_ready(planner: &Planner, id: Id, entry: &Entry, outcome: &GatewayOutc
             waiting("NoAddress", "no LoadBalancer Service of this controller has an address yet")
         }
         GatewayState::Ready { .. } => {
-            vec![Note::ready("GatewayCreated", "Istio Gateway created successfully")]
+            vec![gateway_made(&planner.setting)]
         }
+    }
+}
+
+/// Only an operator makes the Istio Gateway.
+fn gateway_made(setting: &Setting) -> Note {
+    match setting {
+        Setting::Folders => {
+            let message = "the Istio Gateway is planned; an operator creates it in its cluster";
+            Note::ready("GatewayPlanned", message)
+        }
+        _ => Note::ready("GatewayCreated", "Istio Gateway created successfully"),
     }
 }
 

@@ -180,7 +180,7 @@ impl Planner {
         else {
             return;
         };
-        if let (Standing::At(origin), None) = (&outcome.standing, &outcome.conflict) {
+        if let (Standing::At(origin), None, false) = (&outcome.standing, &outcome.conflict, outcome.is_twin) {
             let (origin, parent) =
                 (origin.clone(), outcome.parent.as_ref().map(|parent| parent.origin.clone()));
             let number = self.zone_number(&origin);

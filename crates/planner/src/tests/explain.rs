@@ -118,7 +118,7 @@ fn short(actors: &[Actor]) -> Vec<String> {
 
 #[rstest]
 #[case::a_route("api-ns-p-prod-shop.example.org", "ServiceRoute shop/api ReconciliationSucceeded")]
-#[case::a_gateway("aks01-weu-pub.example.org", "Gateway istio-system/edge GatewayCreated")]
+#[case::a_gateway("aks01-weu-pub.example.org", "Gateway istio-system/edge GatewayPlanned")]
 #[case::a_record("www.example.net", "Record dns/www Adopted")]
 #[case::a_dns_record("www.example.edu", "DNSRecord shop/web Pending")]
 fn an_answer_names_its_maker(#[case] name: &str, #[case] maker: &str) {

@@ -300,7 +300,8 @@ fn decode(kind: Kind, document: &str) -> Result<Object, Problem> {
         let message = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
         match message.strip_prefix("invalid ") {
             Some(wanted) if !wanted.contains(' ') => {
-                Problem::new(field, written_at(document, &error), format!("is not a valid {wanted}"))
+                let wanted = api::type_in_words(wanted).unwrap_or_else(|| format!("a valid {wanted}"));
+                Problem::new(field, written_at(document, &error), format!("is not {wanted}"))
             }
             _ => Problem::new(field, "", message),
         }
