@@ -50,8 +50,8 @@ You declare what there is as Kubernetes objects and zone files in a folder; fing
 every record, shows what a change would do, and answers the queries itself.")]
 #[command(after_help = "\
 Start here:
-  fingerpost up examples/quickstart         serve a folder; then ask it with dig
-  fingerpost plan examples/quickstart       every record, child object and status
+  fingerpost up examples/quickstart         # serve a folder; then ask it with dig
+  fingerpost plan examples/quickstart       # every record, child object and status
   fingerpost explain www.example.org examples/quickstart
 
 `fingerpost help COMMAND` has examples and exit codes for each command.")]

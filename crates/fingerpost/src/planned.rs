@@ -19,7 +19,8 @@ use crate::cluster::{ClusterArguments, Connection};
 use crate::http::client::ApiClient;
 use crate::progress;
 use crate::render;
-use crate::source::{ClusterFolders, Severity, Source, SourceProblem};
+use crate::secrets::FolderSecrets;
+use crate::source::{self, ClusterFolders, STANDARD_INPUT, Severity, Source, SourceProblem};
 pub use before::{Before, before};
 
 /// How often a plan is read that changes meanwhile.
@@ -37,6 +38,8 @@ pub struct Planned {
     pub problems: Vec<SourceProblem>,
     /// Where everything is declared.
     pub source: Source,
+    /// The Secrets of the folders.
+    pub secrets: FolderSecrets,
 }
 
 impl Planned {
@@ -61,6 +64,31 @@ impl Planned {
         if let Some(folders) = before.as_mut().and_then(|before| before.folders.take()) {
             source = source.following(folders);
         }
+        Ok(Planned::of(clusters, source, date, rules, before))
+    }
+
+    /// Reads and plans folders, single files and standard input.
+    pub fn read_files(arguments: &[String], date: Date, rules: &Rules) -> Result<Planned> {
+        let clusters = ClusterFolders::parse(arguments)?;
+        let mut source = Source::new(&clusters);
+        let folders = || clusters.iter().flat_map(|cluster| &cluster.folders);
+        if folders().any(|folder| folder.as_os_str() == STANDARD_INPUT) {
+            let text = source::standard_input().context("standard input cannot be read")?;
+            source = source.with_standard_input(&text);
+        }
+        for folder in folders().filter(|folder| folder.as_os_str() != STANDARD_INPUT) {
+            ensure!(folder.exists(), "there is no folder or file {}: check the path", folder.display());
+        }
+        Ok(Planned::of(clusters, source, date, rules, None))
+    }
+
+    fn of(
+        clusters: Vec<ClusterFolders>,
+        mut source: Source,
+        date: Date,
+        rules: &Rules,
+        before: Option<&mut Before>,
+    ) -> Planned {
         let mut reading = progress::read(&mut source);
         let objects = reading.changes.iter().filter_map(declared).collect();
         let mut changes = vec![today(date)];
@@ -71,7 +99,7 @@ impl Planned {
         let names = clusters.into_iter().map(|cluster| cluster.name).collect();
         let mut planner = Planner::new(names).under(rules.clone());
         planner.apply(changes);
-        Ok(Planned { planner, objects, problems: reading.problems, source })
+        Planned { planner, objects, problems: reading.problems, source, secrets: reading.secrets }
     }
 
     /// What is wrong with objects of others' kinds, which have no status to show it: each with its place.

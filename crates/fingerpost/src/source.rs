@@ -29,6 +29,7 @@ mod bounds;
 mod claims;
 mod cluster;
 mod documents;
+mod fields;
 mod list;
 mod manifest;
 mod meter;
@@ -48,10 +49,12 @@ use std::time::{Duration, Instant};
 
 use planner::{Change, ClusterId, ObjectRef};
 
-pub use arguments::{ArgumentError, ClusterFolders, UNNAMED};
+pub use arguments::{ArgumentError, ClusterFolders, STANDARD_INPUT, UNNAMED};
 use batch::{Batch, Circumstances};
+pub use bounds::standard_input;
 use claims::FileKey;
-use cluster::Cluster;
+use cluster::{Cluster, Folder};
+pub use fields::Fields;
 use meter::Meter;
 pub use meter::Progress;
 pub use problem::{Severity, SourceProblem};
@@ -118,6 +121,13 @@ impl Source {
     /// has the content of the file of the same path there.
     pub fn following(self, previous: Source) -> Source {
         Source { previous: previous.clusters, ..self }
+    }
+
+    /// Takes a text as what the argument [`STANDARD_INPUT`] stands for.
+    pub fn with_standard_input(mut self, text: &str) -> Source {
+        let text = Arc::from(text);
+        self.clusters.iter_mut().flat_map(|cluster| &mut cluster.folders).for_each(|one| one.give(&text));
+        self
     }
 
     /// Believes that a file is gone or empty only when it has been so for this long. Without it
@@ -270,7 +280,7 @@ enum Concern {
 }
 
 fn listings(cluster: &Cluster) -> Vec<io::Result<Listing>> {
-    cluster.folders.iter().map(|folder| walk::walk(&folder.absolute)).collect()
+    cluster.folders.iter().map(Folder::listing).collect()
 }
 
 fn circumstances<'a>(

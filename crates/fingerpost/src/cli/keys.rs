@@ -19,10 +19,10 @@ with `ds-published` once the parent's servers answer with it.";
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  fingerpost keys list DIR                         every key, its state and its next step
-  fingerpost keys ds example.org DIR               what to give to the parent
-  fingerpost keys roll example.org --zsk DIR       a new zone-signing key; the rest goes by itself
-  fingerpost keys roll example.org --ksk DIR       a new key-signing key, then when it is ready:
+  fingerpost keys list DIR                         # every key, its state and its next step
+  fingerpost keys ds example.org DIR               # what to give to the parent
+  fingerpost keys roll example.org --zsk DIR       # a new zone-signing key; the rest goes by itself
+  fingerpost keys roll example.org --ksk DIR       # a new key-signing key, then when it is ready:
   fingerpost keys ds-published example.org DIR
   fingerpost keys list --kube -n fingerpost-system
 

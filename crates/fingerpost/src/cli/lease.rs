@@ -24,8 +24,8 @@ stands in the Placement's `status.history`.";
 
 pub(super) const SWITCHOVER_EXAMPLES: &str = "\
 Examples:
-  fingerpost switchover apps/web --to neu --dry-run      what would be done
-  fingerpost switchover apps/web --to neu                at the `up` on this machine
+  fingerpost switchover apps/web --to neu --dry-run      # what would be done
+  fingerpost switchover apps/web --to neu                # at the `up` on this machine
   fingerpost switchover apps/web --to neu --kube --context NAME
 
 Exit codes:
@@ -86,7 +86,8 @@ pub(super) const LEASE_EXAMPLES: &str = "\
 Examples:
   fingerpost lease apps/web --url http://127.0.0.1:8053 -- ./writer
   fingerpost lease writers/ledger --etcd https://etcd-0.example.org:2379 --secret DIR -- ./writer
-  fingerpost lease ledger --http https://witness.example.org/leases/ledger -- sh -c 'echo $FINGERPOST_LEASE_GENERATION'
+  fingerpost lease ledger --http https://witness.example.org/leases/ledger -- \\
+      sh -c 'echo $FINGERPOST_LEASE_GENERATION'
 
 Exit codes:
   the command's own, or 128 and the number of the signal that ended it

@@ -145,8 +145,8 @@ nothing is deleted because something could not be read.";
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  fingerpost crds | kubectl apply --server-side -f -      install the kinds, then
-  fingerpost operator --webhook-bind-address 0            try it from a laptop, without the webhook
+  fingerpost crds | kubectl apply --server-side -f -      # install the kinds, then
+  fingerpost operator --webhook-bind-address 0            # try it without the webhook
   fingerpost operator --kubeconfig FILE --context NAME
   fingerpost operator --webhook-url https://192.0.2.1:9443
 

@@ -64,14 +64,14 @@ No output holds a time of day: the same folders and the same --date give the sam
 pub(super) const EXAMPLES: &str = "\
 Examples:
   fingerpost plan examples/quickstart
-  fingerpost plan new/ --against old/                      what a pull request changes
-  fingerpost plan DIR -o json > plan.json                  keep it, and later:
+  fingerpost plan new/ --against old/                      # what a pull request changes
+  fingerpost plan DIR -o json > plan.json                  # keep it, and later:
   fingerpost plan DIR --against plan.json
-  fingerpost plan DIR --against http://127.0.0.1:8053      what a running instance would change
-  fingerpost plan DIR -o zone                              zone files, one after another
+  fingerpost plan DIR --against http://127.0.0.1:8053      # what a running instance would change
+  fingerpost plan DIR -o zone                              # zone files, one after another
   fingerpost plan weu=a neu=b --against weu=c --against neu=d
-  fingerpost plan --kube                                   what the operator would change in the cluster
-  fingerpost plan DIR --kube                               what `kubectl apply -f DIR` would change
+  fingerpost plan --kube                                   # what the operator would change
+  fingerpost plan DIR --kube                               # what applying DIR would change
 
 Exit codes:
   0  no changes, or neither --against nor --kube

@@ -278,11 +278,11 @@ tokens. Without any, only a loopback address is listened on.";
 pub(super) const EXAMPLES: &str = "\
 Examples:
   fingerpost provider --zone example.org --state DIR --hmac-secret-file secret
-  fingerpost provider --zone example.org --state DIR --listen 0.0.0.0:7100 --hmac-secret-file new,old \\
-      --tls-cert tls.crt --tls-key tls.key --dns 0.0.0.0:53
+  fingerpost provider --zone example.org --state DIR --listen 0.0.0.0:7100 \\
+      --hmac-secret-file new,old --tls-cert tls.crt --tls-key tls.key --dns 0.0.0.0:53
   fingerpost provider --zone example.org --state DIR --hmac-secret-file secret --store powerdns \\
       --powerdns-url http://127.0.0.1:8081 --powerdns-api-key-file key
-  fingerpost provider --protocol external-dns --zone example.org --state DIR    beside
+  fingerpost provider --protocol external-dns --zone example.org --state DIR    # beside it:
   external-dns --provider=webhook --webhook-provider-url=http://127.0.0.1:8888 --source=crd
 
 Exit codes:

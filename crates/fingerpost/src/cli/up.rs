@@ -64,7 +64,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   fingerpost up examples/quickstart
   fingerpost up weu=examples/regions/weu neu=examples/regions/neu
-  fingerpost up --dns 127.0.0.1:0 --http 127.0.0.1:0 --no-state DIR   free ports, nothing kept
+  fingerpost up --dns 127.0.0.1:0 --http 127.0.0.1:0 --no-state DIR   # free ports, nothing kept
 
 Exit codes:
   0  stopped by SIGTERM or SIGINT

@@ -38,11 +38,27 @@ async fn execute(command: &KeysCommand) -> Result<Ending> {
         }
         KeysCommand::Roll { zone, ksk, place, .. } => {
             let role = if *ksk { Role::KeySigning } else { Role::ZoneSigning };
-            change(zone, place, move |keys| Ok(keys.roll(role, now, &SystemRandom::new())?)).await
+            let rolled =
+                change(zone, place, move |keys| Ok(keys.roll(role, now, &SystemRandom::new())?)).await?;
+            eprintln!("{}", after_roll(zone, role));
+            Ok(rolled)
         }
         KeysCommand::DsPublished { zone, place } => {
             change(zone, place, move |keys| Ok(keys.ds_published(now)?)).await
         }
+    }
+}
+
+/// What is to be done after a rollover has begun, and by whom.
+fn after_roll(zone: &Name, role: Role) -> String {
+    match role {
+        Role::KeySigning => format!(
+            "Next: when `fingerpost keys list` shows the new key as ready, give the parent what `fingerpost keys ds {0}` \
+             prints; when the parent answers with it, run `fingerpost keys ds-published {0}`.",
+            zone.undotted()
+        ),
+        Role::ZoneSigning => "Next: nothing. The new key signs and the old one goes by themselves; `fingerpost keys list` shows each step."
+            .to_owned(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What can be said on the command line about deliveries.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +30,16 @@ impl TargetArguments {
     pub fn networks(&self) -> Result<Vec<Network>> {
         let parse = |text: &String| text.parse().with_context(|| format!("--allow-target {text}"));
         self.allow_target.iter().map(parse).collect()
+    }
+
+    /// The networks that are allowed to a process whose DNS listener has this address. One that listens on loopback
+    /// only is alone on this machine, and means this machine.
+    pub fn networks_of(&self, listener: SocketAddr) -> Result<Vec<Network>> {
+        let mut guard = self.guard(Forbidden::default())?;
+        if listener.ip().is_loopback() {
+            guard.allow_loopback();
+        }
+        Ok(guard.allowed)
     }
 
     /// What requests may go to; some addresses are forbidden unless they are allowed.

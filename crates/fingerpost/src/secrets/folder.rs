@@ -44,6 +44,15 @@ impl LocalSecrets {
         std::mem::replace(&mut *changed, now) != now
     }
 
+    /// The Secret as a class gets it.
+    pub fn secret_for(&self, name: &SecretName, class: &str) -> Result<Secret, Missing> {
+        match self.find(name) {
+            None => Err(Missing::not_found(name)),
+            Some(secret) if secret.allows(class) == Some(false) => Err(Missing::not_allowed(name, class)),
+            Some(secret) => Ok(secret),
+        }
+    }
+
     fn find(&self, name: &SecretName) -> Option<Secret> {
         let declared = self.declared.load();
         let found = match &name.namespace {
@@ -57,11 +66,7 @@ impl LocalSecrets {
 
 impl Secrets for LocalSecrets {
     fn secret<'a>(&'a self, name: &'a SecretName, class: &'a str) -> BoxFuture<'a, Result<Secret, Missing>> {
-        let found = match self.find(name) {
-            None => Err(Missing::not_found(name)),
-            Some(secret) if secret.allows(class) == Some(false) => Err(Missing::not_allowed(name, class)),
-            Some(secret) => Ok(secret),
-        };
+        let found = self.secret_for(name, class);
         Box::pin(async move { found })
     }
 

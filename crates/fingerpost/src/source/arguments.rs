@@ -5,6 +5,11 @@ use std::path::PathBuf;
 /// What the cluster of the folders without a name is called.
 pub const UNNAMED: &str = "default";
 
+/// The argument that stands for standard input.
+pub const STANDARD_INPUT: &str = "-";
+/// What standard input is called in messages.
+pub(super) const STANDARD_INPUT_NAME: &str = "<stdin>";
+
 /// One cluster and the folders that describe it, in the order of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterFolders {

@@ -42,6 +42,14 @@ pub(super) fn open(root: &Path, path: &Path, most: u64) -> io::Result<File> {
     if metadata.len() > most { Err(too_large(most)) } else { Ok(file) }
 }
 
+/// Reads standard input, which is a file of manifests.
+pub fn standard_input() -> io::Result<String> {
+    let mut text = String::new();
+    let mut input = io::stdin().lock().take(MANIFESTS + 1);
+    input.read_to_string(&mut text)?;
+    if text.len() as u64 > MANIFESTS { Err(too_large(MANIFESTS)) } else { Ok(text) }
+}
+
 /// A reader of the file that fails where there are more octets than that, whatever its metadata says.
 pub(super) fn bounded(file: File, most: u64) -> impl Read {
     Bounded { file, left: most, most }

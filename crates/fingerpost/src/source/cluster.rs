@@ -15,12 +15,14 @@ use api::Object;
 use dns::PackedZone;
 use planner::{ClusterId, ObjectRef};
 
-use super::arguments::ClusterFolders;
+use super::arguments::{ClusterFolders, STANDARD_INPUT, STANDARD_INPUT_NAME};
 use super::batch::{Batch, Circumstances, Keep};
+use super::bounds;
 use super::claims::{Claims, FileKey};
 use super::manifest::{Body, Declared};
 use super::problem::{Severity, Trouble};
-use super::walk::{FileKind, Listing, Stamp};
+use super::settled::{self, Unread, Wanted};
+use super::walk::{self, FileKind, Listing, Stamp};
 use super::zone::{Digest, Include, LastIncludes, Place};
 use crate::secrets::{FolderSecrets, Secret};
 use crate::state::{HeldDirectories, SavedKey, absolute};
@@ -49,6 +51,10 @@ pub(super) struct Folder {
     pub(super) absolute: PathBuf,
     /// Stands before the paths of its files where the cluster has several folders.
     prefix: String,
+    /// The one file that is read, where a file is named and not a folder.
+    only: Option<PathBuf>,
+    /// The text of that file, where it is standard input.
+    given: Option<Arc<str>>,
     /// Why it could not be read the last time.
     pub(super) trouble: Option<String>,
     /// Directories in it that could not be read.
@@ -277,6 +283,12 @@ impl Cluster {
         Some((self.shown(key), declared.line, declared.column))
     }
 
+    /// The file that declares an object, with the line and column.
+    pub(super) fn declaration(&self, object: &ObjectRef) -> Option<(&FileKey, u32, u32)> {
+        let (key, declared) = self.declared(object)?;
+        Some((key, declared.line, declared.column))
+    }
+
     /// The file as the user would write its path.
     fn shown(&self, key: &FileKey) -> PathBuf {
         self.folders[key.folder].path.join(&key.path)
@@ -349,11 +361,17 @@ impl Cluster {
 }
 
 impl Folder {
+    /// A folder, or a file that is named by itself: then its folder is the one that holds it.
     fn new(path: &Path, several: bool) -> Folder {
+        let only = path.file_name().filter(|_| path.is_file()).map(PathBuf::from);
+        let path = if only.is_some() { path.parent().unwrap_or(path) } else { path };
+        let is_here = path.as_os_str().is_empty();
         Folder {
             path: path.to_owned(),
-            absolute: absolute(path),
-            prefix: if several { format!("{}/", path.display()) } else { String::new() },
+            absolute: absolute(if is_here { Path::new(".") } else { path }),
+            prefix: if several && !is_here { format!("{}/", path.display()) } else { String::new() },
+            only,
+            given: None,
             trouble: None,
             unread: Vec::new(),
             outside: Vec::new(),
@@ -362,6 +380,36 @@ impl Folder {
             directories: Vec::new(),
             known: false,
             empty: false,
+        }
+    }
+
+    /// Takes the text of standard input, where the folder stands for it.
+    pub(super) fn give(&mut self, text: &Arc<str>) {
+        if self.path.as_os_str() == STANDARD_INPUT {
+            self.path = PathBuf::new();
+            self.only = Some(PathBuf::from(STANDARD_INPUT_NAME));
+            self.given = Some(text.clone());
+            self.prefix = String::new();
+        }
+    }
+
+    /// Which files there are.
+    pub(super) fn listing(&self) -> io::Result<Listing> {
+        match (&self.only, &self.given) {
+            (Some(file), Some(text)) => Ok(Listing::of_text(file, text)),
+            (Some(file), None) => walk::only(&self.absolute, file),
+            (None, _) => walk::walk(&self.absolute),
+        }
+    }
+
+    /// The text of a file of manifests.
+    pub(super) fn text(&self, path: &Path) -> Result<(Stamp, String), Unread> {
+        match &self.given {
+            Some(text) => Ok((Stamp::of_text(text), text.to_string())),
+            None => {
+                let path = self.absolute.join(path);
+                settled::read(Wanted { root: &self.absolute, path: &path, most: bounds::MANIFESTS })
+            }
         }
     }
 

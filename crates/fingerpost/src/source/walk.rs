@@ -45,6 +45,11 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
+    /// The stamp of a text that is no file.
+    pub(super) fn of_text(text: &str) -> Stamp {
+        Stamp { identity: (0, 0), size: text.len() as u64, modified: (0, 0), changed: (0, 0) }
+    }
+
     pub(super) fn size(&self) -> u64 {
         self.size
     }
@@ -80,6 +85,13 @@ pub(super) fn walk(root: &Path) -> io::Result<Listing> {
     walk_within(root, bounds::ENTRIES)
 }
 
+/// The listing of one file that is named by itself; an error is about the file.
+pub(super) fn only(root: &Path, file: &Path) -> io::Result<Listing> {
+    let metadata = fs::metadata(root.join(file))?;
+    let stamp = metadata.is_file().then(|| Stamp::of(&metadata));
+    Ok(Listing { files: BTreeMap::from([(file.to_owned(), stamp)]), ..Listing::default() })
+}
+
 fn walk_within(root: &Path, most: usize) -> io::Result<Listing> {
     let metadata = fs::metadata(root)?;
     let names = names(root, most)?;
@@ -89,6 +101,12 @@ fn walk_within(root: &Path, most: usize) -> io::Result<Listing> {
 }
 
 impl Listing {
+    /// The listing of a text that is no file.
+    pub(super) fn of_text(file: &Path, text: &str) -> Listing {
+        let stamp = Some(Stamp::of_text(text));
+        Listing { files: BTreeMap::from([(file.to_owned(), stamp)]), ..Listing::default() }
+    }
+
     /// Whether a file is known to be gone: it is not listed, and every directory on the way to
     /// it could be read.
     pub(super) fn proves_gone(&self, path: &Path) -> bool {

@@ -122,12 +122,18 @@ const LIMIT: &str = "the document is refused: its aliases expand to too much, or
 /// How the parser's own message begins, whichever limit was reached; the error has several forms.
 const BEYOND_LIMITS: &str = "YAML document too large or too complex";
 
-/// A wrong type reads on from the value: "`soon` is not a valid u32".
+/// A wrong type reads on from the value: "`soon` is not a whole number from 0 to 4294967295".
 fn in_words(message: String, written: impl FnOnce() -> String) -> (String, String) {
-    match message.strip_prefix("invalid ") {
-        Some(wanted) if !wanted.contains(' ') => (written(), format!("is not a valid {wanted}")),
-        _ => (String::new(), message),
+    let invalid = message.strip_prefix("invalid ");
+    let invalid = invalid.map(|wanted| wanted.strip_suffix(" (true or false expected)").unwrap_or(wanted));
+    if let Some(wanted) = invalid.filter(|wanted| !wanted.contains(' ')) {
+        let wanted = api::type_in_words(wanted).unwrap_or_else(|| format!("a valid {wanted}"));
+        return (written(), format!("is not {wanted}"));
     }
+    let words = message.rsplit_once("expected ").and_then(|(before, wanted)| {
+        api::type_in_words(wanted).map(|wanted| format!("{before}expected {wanted}"))
+    });
+    (String::new(), words.unwrap_or(message))
 }
 
 /// What stands there. Inside brackets a value ends where the next one begins or they close.
@@ -146,6 +152,21 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+
+    #[rstest]
+    #[case("invalid u16", "x", "is not a whole number from 0 to 65535")]
+    #[case("invalid boolean (true or false expected)", "x", "is not `true` or `false`")]
+    #[case("invalid tag", "x", "is not a valid tag")]
+    #[case(
+        "invalid type: sequence, expected u16",
+        "",
+        "invalid type: sequence, expected a whole number from 0 to 65535"
+    )]
+    #[case("unknown field", "", "unknown field")]
+    fn a_type_is_named_in_words(#[case] message: &str, #[case] value: &str, #[case] words: &str) {
+        let found = in_words(message.to_owned(), || "x".to_owned());
+        assert_eq!(found, (value.to_owned(), words.to_owned()));
+    }
 
     #[rstest]
     #[case("ttl: soon # later", 6, "soon")]

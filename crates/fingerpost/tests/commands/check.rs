@@ -43,7 +43,7 @@ fn an_adopted_region_that_nobody_serves_is_refused_where_the_configuration_is_th
     let both = Folder::with(&[("i.yaml", &identity), ("c.yaml", CONFIGURATION)]);
     let run = fingerpost(&["check", both.argument()]);
     assert_eq!(run.code, 1, "{}", run.stdout);
-    assert!(run.stdout.contains("i.yaml:1:1: error: ClusterIdentity cluster-identity: "), "{}", run.stdout);
+    assert!(run.stdout.contains("i.yaml:4:37: error: ClusterIdentity cluster-identity: "), "{}", run.stdout);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn control_characters_do_not_reach_the_terminal() {
     assert_eq!(run.code, 1, "{}", run.stdout);
     assert!(!run.stdout.contains('\u{1b}'), "{:?}", run.stdout);
     assert!(
-        run.stdout.contains("a\\u{1b}[31m\\n.yaml:1:1: error: Record n\\u{1b}[31m/a\\u{1b}[31m: "),
+        run.stdout.contains("a\\u{1b}[31m\\n.yaml:4:53: error: Record n\\u{1b}[31m/a\\u{1b}[31m: "),
         "{}",
         run.stdout
     );
@@ -83,7 +83,7 @@ fn findings_are_data_too() {
     let findings: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(findings[0]["severity"], "error");
     assert_eq!(findings[0]["object"], "Record dns/www");
-    assert_eq!(findings[0]["line"], 2);
+    assert_eq!(findings[0]["line"], 5);
 }
 
 #[test]
@@ -231,4 +231,275 @@ fn every_name_needs_a_grant_where_grants_are_required() {
         "--require-domain-grants",
     ]);
     assert_eq!(run.code, 0, "{}", run.stdout);
+}
+
+const CLASS: &str = "\
+apiVersion: dns.homelab.mortenolsen.pro/v1alpha1
+kind: DNSClass
+metadata: {name: edge}
+spec:
+  powerdns:
+    url: http://127.0.0.1:8081
+    apiKeySecretRef: {name: pdns, key: api-key}
+";
+
+const SECRET: &str = "\
+apiVersion: v1
+kind: Secret
+metadata: {name: pdns, namespace: dns}
+stringData: {api-key: s3cret}
+";
+
+#[test]
+fn a_class_on_loopback_is_judged_as_up_judges_it() {
+    let folder = Folder::with(&[("class.yaml", CLASS), ("secret.yaml", SECRET)]);
+    let run = fingerpost(&["check", folder.argument()]);
+    assert_eq!((run.code, run.stdout.as_str()), (0, "good: 1 object, 0 errors, 0 warnings\n"));
+    let run = fingerpost(&["check", "--dns", "0.0.0.0:53", folder.argument()]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    let refused = "class.yaml:6:10: error: DNSClass edge: spec.powerdns.url: `http://127.0.0.1:8081` leads to 127.0.0.1";
+    assert!(run.stdout.contains(refused), "{}", run.stdout);
+    let allowed = ["check", "--dns", "0.0.0.0:53", "--allow-target", "127.0.0.0/8", folder.argument()];
+    assert_eq!(fingerpost(&allowed).code, 0);
+    let run = fingerpost(&[
+        "check",
+        Folder::with(&[("c.yaml", &CLASS.replace("127.0.0.1", "169.254.169.254"))]).argument(),
+    ]);
+    assert_eq!(run.code, 1, "only loopback is allowed: {}", run.stdout);
+}
+
+#[test]
+fn a_missing_secret_and_a_missing_key_are_warnings() {
+    let folder = Folder::with(&[("class.yaml", CLASS)]);
+    let run = fingerpost(&["check", folder.argument()]);
+    let warning = "class.yaml:7:22: warning: DNSClass edge: SecretNotFound: spec.powerdns.apiKeySecretRef: the Secret pdns is \
+                   not there: declare it in the folders, put it into --secrets DIR, or apply it to the cluster first";
+    assert!(run.code == 0 && run.stdout.contains(warning), "{}", run.stdout);
+    folder.write("secret.yaml", &SECRET.replace("api-key", "apikey"));
+    let run = fingerpost(&["check", folder.argument()]);
+    let warning = "spec.powerdns.apiKeySecretRef: the Secret pdns has no key api-key; its keys are: apikey";
+    assert!(run.code == 0 && run.stdout.contains(warning), "{}", run.stdout);
+    assert!(!run.stdout.contains("s3cret"), "{}", run.stdout);
+    let of_another = "namespace: dns, annotations: {fingerpost.dev/allow-dnsclass: other}";
+    folder.write("secret.yaml", &SECRET.replace("namespace: dns", of_another));
+    let run = fingerpost(&["check", folder.argument()]);
+    assert!(run.stdout.contains("annotate it with fingerpost.dev/allow-dnsclass: edge"), "{}", run.stdout);
+    let files = Folder::with(&[]);
+    std::fs::create_dir(files.path().join("pdns")).unwrap();
+    std::fs::write(files.path().join("pdns/api-key"), "s3cret").unwrap();
+    std::fs::remove_file(folder.path().join("secret.yaml")).unwrap();
+    let run = fingerpost(&["check", "--secrets", files.argument(), folder.argument()]);
+    assert!(run.stdout.contains("0 warnings"), "{}", run.stdout);
+}
+
+#[test]
+fn strict_makes_warnings_errors() {
+    let folder = Folder::with(&[("class.yaml", CLASS)]);
+    assert_eq!(fingerpost(&["check", folder.argument()]).code, 0);
+    let run = fingerpost(&["check", "--strict", folder.argument()]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert!(run.stdout.ends_with("refused: 1 object, 0 errors, 1 warning\n"), "{}", run.stdout);
+    folder.write("secret.yaml", SECRET);
+    assert_eq!(fingerpost(&["check", "--strict", folder.argument()]).code, 0);
+}
+
+/// Runs `check` with a text on standard input.
+fn check_input(arguments: &[&str], text: &str) -> (i32, String) {
+    use std::io::Write;
+    use std::process::Stdio;
+    let mut command = crate::command(&[&["check"], arguments].concat());
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code().unwrap(), String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn standard_input_is_checked_with_line_and_column() {
+    let text = format!("{ZONE}{}", record("www", "nowhere"));
+    let (code, said) = check_input(&["-"], &text);
+    assert_eq!(code, 1, "{said}");
+    assert!(
+        said.contains("<stdin>:9:71: error: Record dns/www: spec.rdata: `nowhere` is not A data"),
+        "{said}"
+    );
+    assert_eq!(check_input(&["-"], ZONE), (0, "good: 1 object, 0 errors, 0 warnings\n".to_owned()));
+    let (code, said) = check_input(&["-"], "kind: [\n");
+    assert!(code == 1 && said.contains("<stdin>:") && said.contains("error"), "{said}");
+    let (code, said) = check_input(&["-"], "");
+    assert!(code == 0 && said.contains("<stdin>: warning: empty"), "{said}");
+    // What is piped in stands beside folders.
+    let folder = Folder::with(&[("zone.yaml", ZONE)]);
+    let (code, said) = check_input(&["-", folder.argument()], &record("www", "192.0.2.1"));
+    assert!(code == 0 && said.contains("good: 2 objects, 0 errors, 0 warnings"), "{said}");
+}
+
+#[test]
+fn single_files_are_checked() {
+    let other = record("other", "nowhere");
+    let folder = Folder::with(&[
+        ("zone.yaml", ZONE),
+        ("www.yaml", &record("www", "192.0.2.1")),
+        ("other.yaml", &other),
+    ]);
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let run = fingerpost(&["check", &file("zone.yaml"), &file("www.yaml")]);
+    assert_eq!(
+        (run.code, run.stdout.as_str()),
+        (0, "good: 2 objects, 0 errors, 0 warnings\n"),
+        "the third is not read"
+    );
+    let run = fingerpost(&["check", &file("other.yaml")]);
+    assert!(run.code == 1 && run.stdout.contains(&format!("{}:5:", file("other.yaml"))), "{}", run.stdout);
+    folder.write("example.net.zone", "@ 300 IN SOA ns noc 1 1 1 1 1\n@ 300 IN NS ns\nwww 300 IN A nowhere\n");
+    let run = fingerpost(&["check", &file("example.net.zone")]);
+    assert!(run.code == 1 && run.stdout.contains("example.net.zone:3:14: error"), "{}", run.stdout);
+    let run = fingerpost(&["check", &file("missing.yaml")]);
+    assert!(run.code == 1 && run.stderr.contains("there is no folder or file"), "{}", run.stderr);
+}
+
+#[test]
+fn a_validation_error_points_at_its_field() {
+    let placement = "\
+# a comment
+---
+apiVersion: fingerpost.dev/v1alpha1
+kind: Placement
+metadata:
+  name: app
+  namespace: shop
+spec:
+  hostname: app.example.org
+  mode: active-active
+  regions:
+    - name: weu
+      addresses: [192.0.2.1]
+    - name: neu
+      addresses:
+        - 192.0.2.2
+        - nowhere
+  healthCheck: {expectedCodes: [many]}
+";
+    let run = fingerpost(&["check", Folder::with(&[("p.yaml", placement)]).argument()]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    for expected in [
+        "p.yaml:17:11: error: Placement shop/app: spec.regions[1].addresses[1]: `nowhere` is not an address",
+        "p.yaml:18:33: error: Placement shop/app: spec.healthCheck.expectedCodes[0]: `many`",
+    ] {
+        assert!(run.stdout.contains(expected), "{expected} in\n{}", run.stdout);
+    }
+    let list = format!(
+        "apiVersion: v1\nkind: List\nitems:\n- {}",
+        ZONE.replace('\n', "\n  ").replace("example.org.", "a..b")
+    );
+    let run = fingerpost(&["check", Folder::with(&[("list.yaml", &list)]).argument()]);
+    assert!(
+        run.stdout.contains("list.yaml:7:22: error: Zone dns/example-org: spec.domainName: "),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn the_cause_comes_first_and_names_what_waits_for_it() {
+    let records: String = (0..17).map(|number| record(&format!("a{number:02}"), "192.0.2.1")).collect();
+    let broken = ZONE.replace("example.org.", "exa mple..org.");
+    let folder = Folder::with(&[("a-records.yaml", &records), ("zone.yaml", &broken)]);
+    let run = fingerpost(&["check", folder.argument()]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    assert_eq!(lines.len(), 2, "{}", run.stdout);
+    assert!(
+        lines[0].contains("zone.yaml:4:20: error: Zone dns/example-org: spec.domainName: "),
+        "{}",
+        lines[0]
+    );
+    let waiting = "(17 objects wait for it: Record dns/a00, Record dns/a01, Record dns/a02 and 14 more)";
+    assert!(lines[0].ends_with(waiting), "{}", lines[0]);
+    assert_eq!(lines[1], "refused: 18 objects, 1 error, 0 warnings");
+
+    let data = fingerpost(&["check", "-o", "json", folder.argument()]);
+    let findings: serde_json::Value = serde_json::from_str(&data.stdout).unwrap();
+    assert_eq!(findings[0]["waiting"].as_array().unwrap().len(), 17, "{findings}");
+
+    // A text that is not YAML is the cause too.
+    folder.write("zone.yaml", &format!("{ZONE}   x: [\n"));
+    let run = fingerpost(&["check", folder.argument()]);
+    assert!(run.stdout.lines().next().unwrap().contains("(17 objects wait for it"), "{}", run.stdout);
+
+    // A cause that is in no folder is told once.
+    std::fs::remove_file(folder.path().join("zone.yaml")).unwrap();
+    let run = fingerpost(&["check", folder.argument()]);
+    assert_eq!(run.stdout.lines().count(), 2, "{}", run.stdout);
+    let first = "warning: Record dns/a00: ZoneNotFound: there is no Zone dns/example-org, to which spec.zoneRef refers; \
+                 create it (16 objects wait for it: ";
+    assert!(run.code == 0 && run.stdout.contains(first), "{}", run.stdout);
+}
+
+#[test]
+fn objects_that_wait_for_each_other_are_listed_with_the_first_cause() {
+    let child = "---\napiVersion: kubi.zone/v1alpha1\nkind: Zone\nmetadata: {name: sub, namespace: dns}\n\
+                 spec: {domainName: sub, zoneRef: {name: example-org}}\n---\napiVersion: kubi.zone/v1alpha1\n\
+                 kind: Record\nmetadata: {name: deep, namespace: dns}\n\
+                 spec: {domainName: deep, zoneRef: {name: sub}, type: A, rdata: 192.0.2.1}\n";
+    let broken = ZONE.replace("domainName: example.org.", "domainName: example.org., ttl: -1");
+    let run = fingerpost(&["check", Folder::with(&[("a.yaml", child), ("zone.yaml", &broken)]).argument()]);
+    let first = run.stdout.lines().next().unwrap();
+    assert!(
+        first.contains("zone.yaml:4:")
+            && first.contains("spec.ttl: `-1` is not a whole number from 0 to 4294967295"),
+        "{}",
+        run.stdout
+    );
+    assert!(first.ends_with("(2 objects wait for it: Zone dns/sub, Record dns/deep)"), "{}", run.stdout);
+}
+
+#[test]
+fn data_that_means_something_else_is_a_warning_at_its_field() {
+    let records = "\
+---
+apiVersion: kubi.zone/v1alpha1
+kind: Record
+metadata: {name: spf, namespace: dns}
+spec:
+  {domainName: '@', zoneRef: {name: example-org}, type: TXT, rdata: v=spf1 include:a.example -all}
+---
+apiVersion: kubi.zone/v1alpha1
+kind: Record
+metadata: {name: www, namespace: dns}
+spec:
+  domainName: www
+  zoneRef: {name: example-org}
+  type: CNAME
+  rdata: lb.example.net
+";
+    let run = fingerpost(&["check", Folder::with(&[("zone.yaml", ZONE), ("r.yaml", records)]).argument()]);
+    assert_eq!(run.code, 0, "{}", run.stdout);
+    for expected in [
+        "r.yaml:6:69: warning: Record dns/spf: TextSplit: spec.rdata: the text is not quoted, so it is served as 3 strings, \
+         which clients join without spaces: `v=spf1include:a.example-all`; put the whole text into quotation marks",
+        "r.yaml:15:10: warning: Record dns/www: RelativeTarget: spec.rdata: `lb.example.net` is a relative name with a dot, \
+         so it stands for `lb.example.net.example.org.`: add the final dot (`lb.example.net.`)",
+    ] {
+        assert!(run.stdout.contains(expected), "{expected} in\n{}", run.stdout);
+    }
+}
+
+#[test]
+fn equal_objects_of_two_clusters_are_one() {
+    let records: String = (0..20).map(|number| record(&format!("a{number:02}"), "192.0.2.1")).collect();
+    let files = [("zone.yaml", ZONE), ("records.yaml", records.as_str())];
+    let (weu, neu) = (Folder::with(&files), Folder::with(&files));
+    let folders = [format!("weu={}", weu.argument()), format!("neu={}", neu.argument())];
+    let run = fingerpost(&["check", &folders[0], &folders[1]]);
+    assert_eq!((run.code, run.stdout.as_str()), (0, "good: 42 objects, 0 errors, 0 warnings\n"));
+    neu.write("zone.yaml", &ZONE.replace("example.org.", "example.org., ttl: 5"));
+    let run = fingerpost(&["check", &folders[0], &folders[1]]);
+    assert!(
+        run.stdout.contains("NameConflict") && run.stdout.contains("(20 objects wait for it"),
+        "{}",
+        run.stdout
+    );
 }

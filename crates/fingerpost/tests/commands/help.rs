@@ -84,3 +84,66 @@ fn the_version_is_for_people_and_for_programs() {
         serde_json::from_str(&fingerpost(&["version", "-o", "json"]).stdout).unwrap();
     assert!(data["version"].is_string() && data.get("commit").is_some(), "{data}");
 }
+
+/// The examples of a help text: the indented lines of its first paragraphs, with continued lines joined.
+fn examples(help: &str) -> Vec<String> {
+    let sections = ["Examples:", "Start here:"];
+    let lines = help.lines().skip_while(|line| !sections.contains(line)).skip(1);
+    let mut examples: Vec<String> = Vec::new();
+    for line in lines.take_while(|line| line.starts_with("  ")) {
+        match examples.last_mut().filter(|last| last.ends_with('\\')) {
+            Some(last) => *last += &format!("\n{line}"),
+            None => examples.push(line.trim_start().to_owned()),
+        }
+    }
+    examples
+}
+
+/// Runs an example in a shell where every program only notes its arguments; those of `fingerpost` come back.
+fn pasted(example: &str) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let bin = folder.path().join("bin");
+    std::fs::create_dir_all(folder.path().join("manifests")).unwrap();
+    std::fs::create_dir(&bin).unwrap();
+    let noted = folder.path().join("arguments");
+    for program in ["fingerpost", "helm", "kubectl", "external-dns", "man"] {
+        let note = if program == "fingerpost" {
+            format!("printf '%s\\n' \"$@\" > {}", noted.display())
+        } else {
+            String::new()
+        };
+        let path = bin.join(program);
+        std::fs::write(&path, format!("#!/bin/sh\n{note}\n")).unwrap();
+        let mut permissions = std::fs::metadata(&path).unwrap().permissions();
+        std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
+        std::fs::set_permissions(&path, permissions).unwrap();
+    }
+    let mut shell = std::process::Command::new("/bin/sh");
+    shell.args(["-c", example]).env("PATH", &bin).env("HOME", folder.path()).current_dir(folder.path());
+    let output = shell.output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{example}: {output:?}");
+    let noted = std::fs::read_to_string(&noted).unwrap_or_default();
+    noted.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn every_example_works_when_it_is_copied() {
+    use clap::Parser;
+    let help = fingerpost(&["--help"]).stdout;
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands = commands.take_while(|line| line.starts_with("  "));
+    let commands = commands.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
+    let mut count = 0;
+    let helps = commands.map(|command| fingerpost(&[command, "--help"]).stdout).collect::<Vec<_>>();
+    for example in helps.iter().chain([&help]).flat_map(|help| examples(help)) {
+        let arguments = pasted(&example);
+        if example.starts_with("external-dns") {
+            continue;
+        }
+        let all = std::iter::once("fingerpost").chain(arguments.iter().map(String::as_str));
+        let parsed = fingerpost::cli::Cli::try_parse_from(all);
+        assert!(parsed.is_ok(), "{example}: {}", parsed.unwrap_err());
+        count += 1;
+    }
+    assert!(count > 30, "only {count} examples were found");
+}

@@ -50,10 +50,12 @@ impl From<u64> for ClockReading {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RolloverError {
     /// One rollover of a role at a time.
-    #[error("a rollover of the {0} is under way")]
+    #[error("a rollover of the {0} is under way: `fingerpost keys list` shows its next step")]
     UnderWay(Role),
     /// No key-signing key waits for its DS.
-    #[error("no key waits for its DS record at the parent")]
+    #[error(
+        "no key waits for its DS record at the parent: `fingerpost keys list` shows the state of each key"
+    )]
     NothingWaits,
     /// The key that waits is not known to every cache yet.
     #[error("the new key is not known to every resolver yet; the parent must not have its DS before")]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use api::Kind;
 use backends::delivery::Fence;
-use backends::transport::guard::Forbidden;
+use backends::transport::guard::Guard;
 use planner::Delta;
 use tokio::sync::watch;
 
@@ -41,12 +41,7 @@ pub(super) fn circumstances(
     counts: Counts,
 ) -> Result<Circumstances> {
     let delivery = &arguments.delivery;
-    let mut guard = delivery.targets.guard(Forbidden::default())?;
-    // Who listens on loopback only is alone on this machine, and means this machine.
-    if arguments.dns.ip().is_loopback() {
-        guard.allow_loopback();
-    }
-    let guard = Arc::new(guard);
+    let guard = Arc::new(Guard::allowing(delivery.targets.networks_of(arguments.dns)?));
     let now = u64::try_from(jiff::Timestamp::now().as_microsecond()).unwrap_or_default();
     let generation = next_generation(state.and_then(StateDir::load_generation), now);
     state.inspect(|state| state.save_generation(generation));

@@ -9,12 +9,11 @@ use planner::{Change, FileNote, ObjectRef};
 use ring::digest::{SHA256, digest};
 
 use super::super::batch::{Batch, Circumstances, Keep};
-use super::super::bounds;
 use super::super::claims::FileKey;
 use super::super::documents;
 use super::super::manifest::{self, Body, Declared, Manifests, Refused};
 use super::super::problem::Trouble;
-use super::super::settled::{self, Unread, Wanted};
+use super::super::settled::Unread;
 use super::super::walk::{FileKind, Stamp};
 use super::super::zone::{self, Digest, Glance, Include, LastIncludes, ZoneReading};
 use super::emit::named;
@@ -36,19 +35,14 @@ impl Cluster {
         let path = self.folders[key.folder].absolute.join(&key.path);
         let taken = match FileKind::of(&key.path) {
             Some(FileKind::Zone) => self.look_at_zone(key, &path, circumstances, batch),
-            _ => self
-                .text(key, &path)
+            _ => self.folders[key.folder]
+                .text(&key.path)
                 .map(|(stamp, text)| self.take_text(key, stamp, text, circumstances, batch)),
         };
         let good = taken.unwrap_or_else(|unread| self.take_nothing(key, unread, circumstances, batch));
         if first && !good {
             self.stand_in(key, circumstances, batch);
         }
-    }
-
-    fn text(&self, key: &FileKey, path: &Path) -> Result<(Stamp, String), Unread> {
-        let root = &self.folders[key.folder].absolute;
-        settled::read(Wanted { root, path, most: bounds::MANIFESTS })
     }
 
     /// Says whether the file's content is as the file has it.

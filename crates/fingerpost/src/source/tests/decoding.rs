@@ -29,7 +29,7 @@ fn json_is_read_however_it_is_indented(#[case] indent: &str) {
 
 #[rstest]
 #[case::unknown_field("  colour: blue", "a.yaml:10:3: spec.colour: unknown field `colour`")]
-#[case::wrong_type("  ttl: soon", "a.yaml:10:8: spec.ttl: `soon` is not a valid u32")]
+#[case::wrong_type("  ttl: soon", "a.yaml:10:8: spec.ttl: `soon` is not a whole number from 0 to 4294967295")]
 #[case::key_twice("  type: AAAA", "a.yaml:10:3: ")]
 #[case::not_a_string("  zoneRef: [a]", "a.yaml:10:")]
 fn what_does_not_decode_has_field_line_and_column(#[case] line: &str, #[case] problem: &str) {
