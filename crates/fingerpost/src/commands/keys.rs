@@ -225,3 +225,19 @@ fn json(found: &[(&str, &ZoneKeys)]) -> serde_json::Value {
     };
     found.iter().map(of_zone).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_roll_says_what_comes_next_and_who_does_it() {
+        let zone = Name::parse("example.org").unwrap();
+        let ksk = after_roll(&zone, Role::KeySigning);
+        for step in ["keys list", "keys ds example.org", "keys ds-published example.org"] {
+            assert!(ksk.contains(&format!("`fingerpost {step}`")), "{ksk}");
+        }
+        assert!(after_roll(&zone, Role::ZoneSigning).starts_with("Next: nothing."));
+    }
+}

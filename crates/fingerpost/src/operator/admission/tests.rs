@@ -189,7 +189,7 @@ async fn a_region_that_nobody_serves_is_refused_where_the_configuration_is_known
     let known = Known { configuration: Some(configuration), allowed: None };
     let answer = ask(known, "CREATE", &identity(&["frc"]), &Value::Null).await;
     let message = answer["status"]["message"].as_str().unwrap();
-    assert!(message.starts_with("spec.adoptsRegions: `frc` is a region that no controller"), "{answer}");
+    assert!(message.starts_with("spec.adoptsRegions[0]: `frc` is a region that no controller"), "{answer}");
     assert_eq!(create(&identity(&["frc"])).await["allowed"], true);
 }
 
