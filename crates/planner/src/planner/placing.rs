@@ -338,7 +338,10 @@ impl Planner {
     fn take_holder(&mut self, origin: Name, work: &mut Work) {
         let holder = self.table.holder(&origin).cloned();
         let number = self.zone_number(&origin);
+        let has_others = !self.table.others(&origin).is_empty();
         let state = &mut self.zones[number as usize];
+        // Whether another Zone is equal depends on more than those who look for a zone see of it.
+        let twins_changed = has_others && state.holder != holder;
         let zone = |candidate: &Option<Candidate>| candidate.as_ref().map(|one| one.zone.clone());
         let seen_changed = zone(&state.holder) != zone(&holder);
         let base = |candidate: &Option<Candidate>| candidate.as_ref().and_then(|one| one.base.clone());
@@ -392,8 +395,10 @@ impl Planner {
         if seen_changed && may_depend(&origin) {
             self.regroup(&origin, work);
         }
-        if seen_changed {
+        if seen_changed || twins_changed {
             work.objects.extend(self.ledger.readers_below(&origin).map(Reader::id));
+        }
+        if seen_changed {
             work.statuses.extend(self.delivering.owing_below(&origin));
         }
     }
