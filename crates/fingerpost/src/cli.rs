@@ -29,7 +29,7 @@ pub use import::{ImportArguments, ImportOutput};
 pub use keys::{KeysArguments, KeysCommand, KeysPlace};
 pub use lease::{LeaseArguments, SwitchoverArguments};
 pub use operator::{BindAddress, OperatorArguments, WebhookCertificates};
-pub use plan::{PlanArguments, PlanOutput};
+pub use plan::{MaxDeletes, PlanArguments, PlanOutput, PlanShow};
 pub use provider::{AuthenticationArguments, Protocol, ProviderArguments, StoreArguments, Stored};
 pub use serving::ServingArguments;
 pub use tenancy::TenancyArguments;

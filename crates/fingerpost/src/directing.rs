@@ -33,7 +33,7 @@ pub use board::{Board, Entry, Order, OrderError};
 pub use delivery::{Delivery, DeliveryState};
 pub use director::{Director, Refusal, RegionState, Rules, Witnessed};
 use facts::Facts;
-pub use facts::SWITCHOVER;
+pub use facts::{SWITCHOVER, SWITCHOVER_FORCE};
 pub use saved::{SavedDirection, restore, save};
 
 /// Which Placement.

@@ -1,6 +1,7 @@
 //! From the command line to a plan, once: what `plan`, `explain` and `check` start from.
 
 mod before;
+mod review;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +23,7 @@ use crate::render;
 use crate::secrets::FolderSecrets;
 use crate::source::{self, ClusterFolders, STANDARD_INPUT, Severity, Source, SourceProblem};
 pub use before::{Before, before};
+pub use review::{Broken, Review, Tally, Unready};
 
 /// How often a plan is read that changes meanwhile.
 const TRIES: usize = 5;
@@ -92,6 +94,7 @@ impl Planned {
         let mut reading = progress::read(&mut source);
         let objects = reading.changes.iter().filter_map(declared).collect();
         let mut changes = vec![today(date)];
+        let before = before.map(|before| &*before);
         changes.extend(
             before.map(|before| before.changes(&clusters, &source, &mut reading)).unwrap_or_default(),
         );
@@ -99,6 +102,8 @@ impl Planned {
         let names = clusters.into_iter().map(|cluster| cluster.name).collect();
         let mut planner = Planner::new(names).under(rules.clone());
         planner.apply(changes);
+        // Only probes that the objects need have a health.
+        planner.apply(before.map(Before::health).unwrap_or_default());
         Planned { planner, objects, problems: reading.problems, source, secrets: reading.secrets }
     }
 
@@ -139,6 +144,8 @@ pub struct ClusterPlan {
     pub held: Document,
     /// What is wrong in the folders.
     pub problems: Vec<SourceProblem>,
+    /// Where the folders' objects are declared.
+    pub source: Option<Source>,
 }
 
 impl ClusterPlan {
@@ -153,18 +160,20 @@ impl ClusterPlan {
         let mut planner = Planner::in_cluster("default".to_owned(), Setting::Operator).under(rules.clone());
         planner.apply(std::iter::once(today(date)).chain(reading.changes()).collect());
         let held = reading.held(&Document::of(&planner));
-        let mut problems = Vec::new();
+        let (mut problems, mut source) = (Vec::new(), None);
         if !folders.is_empty() {
             let clusters = ClusterFolders::parse(folders)?;
             ensure!(clusters.len() == 1, "--kube is one cluster: name folders without NAME=");
             require_folders(&clusters)?;
-            let applied = progress::read(&mut Source::new(&clusters));
+            let mut folders = Source::new(&clusters);
+            let applied = progress::read(&mut folders);
             problems = applied.problems;
             let changes =
                 applied.changes.into_iter().filter_map(|change| applied_to(&planner, change)).collect();
             planner.apply(changes);
+            source = Some(folders);
         }
-        Ok(ClusterPlan { plan: normalized(Document::of(&planner)), held, problems })
+        Ok(ClusterPlan { plan: normalized(Document::of(&planner)), held, problems, source })
     }
 
     /// Whether something could not be read, so that the plan is not whole.
@@ -196,7 +205,12 @@ pub async fn cluster_planner(connection: &Connection) -> Result<Planner> {
 
 /// An object from a file as it would be after `kubectl apply`: with what the API server knows of it.
 fn applied_to(planner: &Planner, change: Change) -> Option<Change> {
-    let Change::Put(_, object) = change else { return None };
+    let object = match change {
+        Change::Put(_, object) => object,
+        // What cannot be decoded leaves the cluster's version in force, and is shown as broken.
+        broken @ (Change::Broken(..) | Change::BrokenZone(..)) => return Some(broken),
+        _ => return None,
+    };
     let reference = reference(&object);
     let mut applied = Object::clone(&object);
     if let Some(held) = planner.object(HERE, &reference) {
@@ -259,6 +273,11 @@ pub fn fetch(url: &str, path: &str, query: &[(&str, String)], reader: &ReaderArg
 /// Whether an argument is the address of a running instance.
 pub fn is_url(argument: &str) -> bool {
     argument.starts_with("http://") || argument.starts_with("https://")
+}
+
+/// Which cluster of a plan has a name.
+fn reading_order(plan: &Document, cluster: &str) -> Option<ClusterId> {
+    plan.clusters.iter().position(|name| name == cluster).map(|number| ClusterId(number as u16))
 }
 
 /// The date as the planner takes it.

@@ -3,6 +3,8 @@
 
 #[path = "commands/bad_input.rs"]
 mod bad_input;
+#[path = "commands/changes.rs"]
+mod changes;
 #[path = "commands/check.rs"]
 mod check;
 #[path = "commands/explain.rs"]

@@ -3,8 +3,11 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 /// What directs a Placement. Whoever directs it says the whole of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Direction {
     /// The region that clients are sent to before others, where that is not simply the first that is
     /// up: a region moved to stays where `failback` is `Manual`, and with a witness it is the lease's
@@ -19,7 +22,7 @@ pub struct Direction {
 }
 
 /// A witness's lease.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseFact {
     /// The region that holds it; none while nobody does.
     pub holder: Option<Arc<str>>,
@@ -30,7 +33,7 @@ pub struct LeaseFact {
 }
 
 /// A move from one region to another.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Move {
     /// When, in Unix seconds.
     pub at: i64,

@@ -3,8 +3,13 @@
 //! Everything is sorted and nothing holds a time of day, so equal plans are equal texts. A document
 //! is enough to print the plan in every form, so a running instance needs to hand out nothing else.
 
+mod broken;
+mod circumstances;
 mod diff;
 mod lost;
+mod owner;
+mod status;
+mod steering;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -22,13 +27,19 @@ use crate::input::{Change, SavedSerial};
 use crate::place::Scope;
 use crate::{Planner, ViewInfo, ZoneInfo};
 
+pub use broken::DocumentBroken;
+pub use circumstances::{DocumentDirection, DocumentHealth};
 pub use diff::{Difference, Pair, diff};
+pub use owner::DocumentOwner;
+pub use steering::{DocumentCheck, DocumentRule, DocumentSteering, DocumentTarget};
 pub(crate) use stream::least;
 pub use stream::{DocumentWriter, Part};
 pub use version::DocumentVersion;
 
 /// The version that this program writes, and the newest that it reads.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// The first version that has the steering and the owners of record sets.
+const STEERED: u32 = 2;
 
 /// A whole plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,6 +66,15 @@ pub struct Document {
     /// decides where a newer version cannot be.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub versions: Vec<DocumentVersion>,
+    /// The objects and zone files whose newest version is not in force, by cluster, kind and name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub broken: Vec<DocumentBroken>,
+    /// What probes of a running instance have seen, by probe: the next plan goes on from it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub health: Vec<DocumentHealth>,
+    /// Where a running instance directs Placements, by object: the next plan goes on from it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directions: Vec<DocumentDirection>,
     /// Whether the plan changed while a running instance wrote it, so that its parts may not fit together.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub changed_while_written: bool,
@@ -118,6 +138,12 @@ pub struct DocumentRecordSet {
     pub ttl: u32,
     /// Its data in presentation format, sorted.
     pub data: Vec<String>,
+    /// Which part of the data a client is answered with; without it all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steering: Option<DocumentSteering>,
+    /// The objects and zone files that it is there for, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owners: Vec<DocumentOwner>,
 }
 
 /// One object of a cluster as it would be applied.
@@ -150,11 +176,14 @@ impl Document {
             clusters: planner.clusters.clone(),
             views: planner.views().into_iter().map(DocumentView::of).collect(),
             record_sets: zones.iter().flat_map(|zone| record_sets(planner, zone)).collect(),
-            zones: zones.iter().map(DocumentZone::of).collect(),
+            zones: zones.iter().map(|zone| DocumentZone::of(planner, zone)).collect(),
             children: children(planner),
             objects: objects(planner),
             holders: planner.holders().to_saved(&planner.clusters),
             versions: versions(planner),
+            broken: planner.broken(),
+            health: planner.saved_health(),
+            directions: planner.saved_directions(),
             changed_while_written: false,
         }
     }
@@ -207,7 +236,7 @@ impl DocumentView {
 }
 
 impl DocumentZone {
-    fn of(zone: &ZoneInfo) -> DocumentZone {
+    fn of(planner: &Planner, zone: &ZoneInfo) -> DocumentZone {
         let soa = zone.soa.as_ref();
         DocumentZone {
             origin: zone.origin.clone(),
@@ -216,7 +245,10 @@ impl DocumentZone {
             hash: format!("{:016x}", zone.hash),
             entry_count: zone.entry_count,
             source: zone.source.clone(),
-            soa: soa.map(|soa| DocumentRecordSet::new(&zone.origin, &zone.scope, soa)),
+            soa: soa.map(|soa| DocumentRecordSet {
+                owners: planner.owners_of_zone(&zone.origin),
+                ..DocumentRecordSet::of(planner, &zone.origin, &zone.scope, soa)
+            }),
             unavailable: zone.unavailable.clone(),
         }
     }
@@ -224,7 +256,7 @@ impl DocumentZone {
 
 impl DocumentRecordSet {
     /// A record set of a zone, seen in a scope.
-    pub fn new(zone: &Name, scope: &Scope, set: &RecordSet) -> DocumentRecordSet {
+    fn of(planner: &Planner, zone: &Name, scope: &Scope, set: &RecordSet) -> DocumentRecordSet {
         DocumentRecordSet {
             zone: zone.clone(),
             name: set.name.clone(),
@@ -232,6 +264,8 @@ impl DocumentRecordSet {
             scope: scope_text(scope),
             ttl: set.ttl,
             data: set.data.iter().map(ToString::to_string).collect(),
+            steering: DocumentSteering::of(planner, set),
+            owners: planner.owners(zone, &set.name, scope, set.rtype),
         }
     }
 
@@ -261,7 +295,7 @@ fn record_sets(planner: &Planner, zone: &ZoneInfo) -> Vec<DocumentRecordSet> {
     let base = zone.base.iter().flat_map(|base| base.iter()).filter(untouched);
     let all = own.chain(base.map(|set| (zone.scope.clone(), set))).filter(|(_, set)| set.rtype != Rtype::SOA);
     let mut sets: Vec<_> =
-        all.map(|(scope, set)| DocumentRecordSet::new(&zone.origin, &scope, &set)).collect();
+        all.map(|(scope, set)| DocumentRecordSet::of(planner, &zone.origin, &scope, &set)).collect();
     sets.sort_by(|a, b| a.key().cmp(&b.key()));
     sets
 }

@@ -4,6 +4,7 @@
 //! not probed, and its health is not kept.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use dns::ProbeId;
 use rustc_hash::FxHashMap;
@@ -108,6 +109,12 @@ impl Planner {
     /// The probes that somebody needs, in the order of what they are known by.
     pub fn probes(&self) -> impl Iterator<Item = (ProbeId, &ProbeSpec)> {
         self.probing.probes.iter().map(|(id, probe)| (*id, &probe.spec))
+    }
+
+    /// The probe after one, in the order of what they are known by.
+    pub(crate) fn probe_after(&self, after: Option<ProbeId>) -> Option<ProbeId> {
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.probing.probes.range((start, Bound::Unbounded)).next().map(|(probe, _)| *probe)
     }
 
     /// What a probe does, while anybody needs it.

@@ -109,6 +109,11 @@ impl Node {
         self.rare.as_ref().map(|rare| &rare.copied[..]).unwrap_or_default()
     }
 
+    /// The sub-zones that sets were copied from, with the type of each set.
+    pub(crate) fn copied_types(&self) -> impl Iterator<Item = (&Name, Rtype)> {
+        self.copied().iter().map(|(from, set)| (from, set.rtype))
+    }
+
     /// What was copied from one sub-zone.
     pub(crate) fn copied_from<'a>(&'a self, child: &'a Name) -> impl Iterator<Item = &'a Set> {
         self.copied().iter().filter(move |(from, _)| from == child).map(|(_, set)| set)

@@ -15,7 +15,17 @@ use crate::witness::{PATIENCE, Region, etcd_witness, placement, two};
 /// A switchover that goes on beside the test.
 fn begin(region: &Region, to: &str, timeout: &str) -> Result<Process> {
     let mut command = Command::new(fingerpost()?);
-    command.args(["switchover", "apps/web", "--to", to, "--url", &region.url(), "--timeout", timeout]);
+    command.args([
+        "switchover",
+        "apps/web",
+        "--to",
+        to,
+        "--force",
+        "--url",
+        &region.url(),
+        "--timeout",
+        timeout,
+    ]);
     Process::start("`fingerpost switchover`", &command)
 }
 
@@ -67,7 +77,7 @@ fn a_dry_run_says_every_step_and_changes_nothing() -> Result<()> {
     let etcd = [Etcd::alone()?];
     let (weu, _neu) = two(&etcd_witness(&etcd))?;
     let before = weu.lease()?;
-    let dry = run(&["switchover", "apps/web", "--to", "neu", "--url", &weu.url(), "--dry-run"])?;
+    let dry = run(&["switchover", "apps/web", "--to", "neu", "--force", "--url", &weu.url(), "--dry-run"])?;
     let text = text(&dry);
     let steps =
         ["hand the lease over from weu to neu", "until neu holds", "send clients to neu", "read back"];
@@ -85,7 +95,7 @@ fn a_switchover_moves_the_lease_and_then_dns() -> Result<()> {
     let (weu, neu) = two(&etcd_witness(&etcd))?;
     // Ordered at the holder, then back at the one that is to have it.
     for (region, to, address) in [(&weu, "neu", "192.0.2.2"), (&weu, "weu", "192.0.2.1")] {
-        let moved = run(&["switchover", "apps/web", "--to", to, "--url", &region.url()])?;
+        let moved = run(&["switchover", "apps/web", "--to", to, "--force", "--url", &region.url()])?;
         let text = String::from_utf8_lossy(&moved.stdout).into_owned();
         assert!(moved.status.success(), "{text}{}", String::from_utf8_lossy(&moved.stderr));
         assert!(text.contains(&format!("{to} holds the lease")), "{text}");
@@ -94,7 +104,7 @@ fn a_switchover_moves_the_lease_and_then_dns() -> Result<()> {
     }
     let message = weu.lease()?["history"][0]["message"].as_str().unwrap_or_default().to_owned();
     assert!(message.starts_with("the lease was handed to weu"), "{message}");
-    let wrong = run(&["switchover", "apps/web", "--to", "nowhere", "--url", &weu.url()])?;
+    let wrong = run(&["switchover", "apps/web", "--to", "nowhere", "--force", "--url", &weu.url()])?;
     assert_eq!(wrong.status.code(), Some(1));
     Ok(())
 }
@@ -104,7 +114,7 @@ fn a_switchover_to_a_region_that_does_not_answer_is_rolled_back() -> Result<()> 
     let etcd = [Etcd::alone()?];
     let (weu, mut neu) = two(&etcd_witness(&etcd))?;
     neu.up.suspend()?;
-    let failed = run(&["switchover", "apps/web", "--to", "neu", "--url", &weu.url()])?;
+    let failed = run(&["switchover", "apps/web", "--to", "neu", "--force", "--url", &weu.url()])?;
     let text = String::from_utf8_lossy(&failed.stdout).into_owned();
     assert_eq!(failed.status.code(), Some(3), "{text}{}", String::from_utf8_lossy(&failed.stderr));
     assert!(text.contains("clients are sent to weu"), "{text}");
@@ -121,7 +131,7 @@ fn a_switchover_is_done_when_the_provider_has_it() -> Result<()> {
     let etcd = [Etcd::alone()?];
     let (weu, _neu, powerdns) = two_with_a_provider(&etcd)?;
     wait_until_served(&powerdns, "192.0.2.1")?;
-    let moved = run(&["switchover", "apps/web", "--to", "neu", "--url", &weu.url()])?;
+    let moved = run(&["switchover", "apps/web", "--to", "neu", "--force", "--url", &weu.url()])?;
     assert!(moved.status.success() && text(&moved).contains("DNS answers with neu"), "{}", text(&moved));
     // Not waited for: the command has.
     assert_eq!(served(&powerdns)?, ["192.0.2.2"]);

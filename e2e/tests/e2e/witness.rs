@@ -258,7 +258,7 @@ fn after_a_restart_answers_go_on_from_where_they_were() -> Result<()> {
     let mut etcd = vec![Etcd::alone()?];
     let state = tempfile::tempdir()?;
     let (weu, neu) = two(&etcd_witness(&etcd))?;
-    run(&["switchover", "apps/web", "--to", "neu", "--url", &neu.url()])?;
+    run(&["switchover", "apps/web", "--to", "neu", "--force", "--url", &neu.url()])?;
     neu.wait_for_answer("192.0.2.2")?;
     let again = || Up::start(Options::folder(weu.folder.path()).state(state.path()));
     let up = again()?;
@@ -321,7 +321,7 @@ fn a_command_is_gated_by_the_region_s_own_lease() -> Result<()> {
     let (mut one, other) = (start(&weu)?, start(&neu)?);
     one.wait_for_output("runs 1")?;
     other.wait_for_output("it is held by weu")?;
-    let moved = run(&["switchover", "apps/web", "--to", "neu", "--url", &weu.url()])?;
+    let moved = run(&["switchover", "apps/web", "--to", "neu", "--force", "--url", &weu.url()])?;
     assert!(moved.status.success(), "{}", String::from_utf8_lossy(&moved.stdout));
     assert_eq!(one.wait_for_end()?, Some(75), "{}", one.output());
     other.wait_for_output("runs 2")
@@ -350,7 +350,8 @@ fn an_operator_follows_an_annotation_and_takes_it_away_and_dns_follows_the_statu
     let neu = Region::start("neu", &witness)?;
     neu.wait("neu to see the holder", |lease| lease["active"] == "weu")?;
     let kubeconfig = world.cluster().kubeconfig("admin")?.display().to_string();
-    let moved = run(&["switchover", "apps/web", "--to", "neu", "--kube", "--kubeconfig", &kubeconfig])?;
+    let moved =
+        run(&["switchover", "apps/web", "--to", "neu", "--force", "--kube", "--kubeconfig", &kubeconfig])?;
     let text = String::from_utf8_lossy(&moved.stdout).into_owned();
     assert!(moved.status.success(), "{text}{}", String::from_utf8_lossy(&moved.stderr));
     assert!(text.contains("DNS answers with neu"), "{text}");

@@ -20,7 +20,10 @@ command says what is not, and ends with another code.
 
 It talks to `fingerpost up` over HTTP on this machine, or to an operator through the annotation \
 `fingerpost.dev/switchover-to` of the Placement, which the operator takes away when it is done. What happened \
-stands in the Placement's `status.history`.";
+stands in the Placement's `status.history`.
+
+A region that is not up needs --force, and so does every region of a Placement without a health check: nothing \
+says whether it is up.";
 
 pub(super) const SWITCHOVER_EXAMPLES: &str = "\
 Examples:
@@ -37,7 +40,7 @@ Exit codes:
 /// The arguments of `switchover`.
 #[derive(Clone, Debug, Args)]
 pub struct SwitchoverArguments {
-    /// The Placement, as NAMESPACE/NAME
+    /// The Placement, as NAMESPACE/NAME; by its name or hostname alone where no other one has it
     #[arg(value_name = "PLACEMENT")]
     pub placement: String,
     /// The region to move to
@@ -46,9 +49,8 @@ pub struct SwitchoverArguments {
     /// Only look, and say what would be done
     #[arg(long)]
     pub dry_run: bool,
-    /// Move although the region is not known to be up, or a provider does not answer; clients may find
-    /// nobody there
-    #[arg(long, conflicts_with = "kube")]
+    /// Move although the region is not known to be up, no health check is there to say so, or a provider does not answer
+    #[arg(long)]
     pub force: bool,
     /// How long the way there may take, and the way back if there has to be one
     #[arg(long, value_name = "DURATION", default_value = "3m", value_parser = parse_duration)]

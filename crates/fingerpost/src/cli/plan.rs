@@ -1,5 +1,8 @@
 //! The arguments of `plan`.
 
+use std::fmt;
+use std::str::FromStr;
+
 use clap::{Args, ValueEnum};
 
 use super::{Folders, ReaderArguments, TenancyArguments};
@@ -19,6 +22,12 @@ pub struct PlanArguments {
     /// The date that new serials start with [default: today, UTC]
     #[arg(long, value_name = "YYYY-MM-DD")]
     pub date: Option<jiff::civil::Date>,
+    /// Show in a comparison what it leaves out
+    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
+    pub show: Vec<PlanShow>,
+    /// Fail where a comparison removes more record sets than this: a number, or a share of those before
+    #[arg(long, value_name = "N|P%")]
+    pub max_deletes: Option<MaxDeletes>,
     /// The form of the output
     #[arg(short, long, value_enum, default_value_t, value_name = "FORM")]
     pub output: PlanOutput,
@@ -49,15 +58,77 @@ pub enum PlanOutput {
     Text,
     /// The whole plan, or with --against the differences, as data.
     Json,
-    /// Child objects and statuses as the manifests that an operator would apply.
+    /// Child objects and statuses as the manifests that an operator would apply, and the record sets as comments.
     Yaml,
+    /// The differences as Markdown, for a comment on a pull request.
+    Markdown,
     /// The zones of each view in master-file form.
     Zone,
 }
 
+/// What a comparison leaves out unless it is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PlanShow {
+    /// The statuses of objects.
+    Status,
+}
+
+/// How many record sets a plan may remove.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MaxDeletes {
+    /// So many.
+    Number(usize),
+    /// So many of a hundred of those before.
+    Percent(u8),
+}
+
+/// Why a text is no bound for deletions.
+#[derive(Debug, thiserror::Error)]
+#[error("expected a number of record sets such as 10, or a share from 0% to 100%")]
+pub struct MaxDeletesError;
+
+impl FromStr for MaxDeletes {
+    type Err = MaxDeletesError;
+
+    fn from_str(text: &str) -> Result<MaxDeletes, MaxDeletesError> {
+        match text.strip_suffix('%') {
+            None => text.parse().map(MaxDeletes::Number).map_err(|_| MaxDeletesError),
+            Some(share) => match share.parse() {
+                Ok(share @ 0..=100) => Ok(MaxDeletes::Percent(share)),
+                _ => Err(MaxDeletesError),
+            },
+        }
+    }
+}
+
+impl fmt::Display for MaxDeletes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MaxDeletes::Number(number) => write!(f, "{number}"),
+            MaxDeletes::Percent(share) => write!(f, "{share}%"),
+        }
+    }
+}
+
+impl MaxDeletes {
+    /// Whether so many of so many record sets may go.
+    pub fn permits(self, removed: usize, before: usize) -> bool {
+        match self {
+            MaxDeletes::Number(most) => removed <= most,
+            MaxDeletes::Percent(share) => {
+                removed.saturating_mul(100) <= before.saturating_mul(usize::from(share))
+            }
+        }
+    }
+}
+
 pub(super) const ABOUT: &str = "\
 Shows every record set, child object and status that folders amount to; with --against only what would be \
-added, changed and removed. Reads nothing but the folders and writes nothing.
+added, changed and removed: data, TTL, weights, places, order and health checks of every record set, with its old \
+and new value. Reads nothing but the folders and writes nothing.
+
+An object whose newest version is invalid or points nowhere is shown as broken, with what stays in force, and the \
+exit code is 1. Statuses are compared with --show status only.
 
 No output holds a time of day: the same folders and the same --date give the same bytes.";
 
@@ -65,6 +136,8 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   fingerpost plan examples/quickstart
   fingerpost plan new/ --against old/                      # what a pull request changes
+  fingerpost plan new/ --against old/ -o markdown          # the same, for a comment
+  fingerpost plan new/ --against old/ --max-deletes 5%     # fail where it removes much
   fingerpost plan DIR -o json > plan.json                  # keep it, and later:
   fingerpost plan DIR --against plan.json
   fingerpost plan DIR --against http://127.0.0.1:8053      # what a running instance would change
@@ -75,5 +148,6 @@ Examples:
 
 Exit codes:
   0  no changes, or neither --against nor --kube
-  1  an error: the message says what and where
-  2  there are changes";
+  1  an error, or something is broken: the message says what and where
+  2  there are changes
+  3  more record sets would be removed than --max-deletes permits";

@@ -76,6 +76,13 @@ fn check(before: &State, arguments: &SwitchoverArguments, steps: &mut Steps) -> 
         bail!("clients are sent to `{to}` already");
     }
     match before.health(to) {
+        _ if !before.is_checked() && arguments.force => {
+            steps.good(&format!("no health check says whether {to} is up: going on because of --force"))?;
+        }
+        _ if !before.is_checked() => bail!(
+            "whether the region `{to}` is up is not known, since the Placement has no spec.healthCheck: add one, or \
+             insist with --force"
+        ),
         "Up" => steps.good(&format!("{to} is up"))?,
         health if arguments.force => {
             steps.good(&format!("{to} is {}: going on because of --force", health.to_lowercase()))?;

@@ -63,8 +63,14 @@ pub struct Order {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OrderError {
     /// No such Placement is directed here.
-    #[error("no Placement `{0}` is directed here")]
+    #[error(
+        "no such Placement is directed by this process: `{0}`. Another replica may lead, or it has neither a witness nor \
+         an order of regions"
+    )]
     Unknown(String),
+    /// Several are called so.
+    #[error("`{0}` is ambiguous: {1}: name one as NAMESPACE/NAME")]
+    Ambiguous(String, String),
     /// It is not followed.
     #[error("{0}")]
     Refused(#[from] Refusal),
@@ -108,11 +114,18 @@ impl Board {
         self.lock().iter().map(|(key, entry)| (key.clone(), entry.direction.clone())).collect()
     }
 
-    fn find(&self, name: &str) -> Option<Entry> {
+    /// The Placement with a name: as NAMESPACE/NAME, by its own name or by its hostname.
+    fn find(&self, name: &str) -> Result<Entry, OrderError> {
         let is_it = |key: &Key, entry: &Entry| {
             name_of(&key.1) == name || *key.1.name == *name || entry.hostname == name
         };
-        self.lock().iter().find(|(key, entry)| is_it(key, entry)).map(|(_, entry)| entry.clone())
+        let entries = self.lock();
+        let found: Vec<(&Key, &Entry)> = entries.iter().filter(|(key, entry)| is_it(key, entry)).collect();
+        match &found[..] {
+            [] => Err(OrderError::Unknown(name.to_owned())),
+            [(_, entry)] => Ok((*entry).clone()),
+            several => Err(OrderError::Ambiguous(name.to_owned(), candidates(several))),
+        }
     }
 
     /// The Placements after one as data, by name, at most so many.
@@ -125,14 +138,14 @@ impl Board {
     }
 
     /// One Placement as data, known by namespace and name, by its name or by its hostname.
-    pub fn document(&self, name: &str, now: Instant) -> Option<Value> {
-        Some(self.find(name)?.document(name, self.leads(), now))
+    pub fn document(&self, name: &str, now: Instant) -> Result<Value, OrderError> {
+        Ok(self.find(name)?.document(name, self.leads(), now))
     }
 
     /// Orders a Placement to move to a region.
     pub async fn order(&self, name: &str, to: &str, force: bool) -> Result<(), OrderError> {
         let unknown = || OrderError::Unknown(name.to_owned());
-        let entry = self.find(name).ok_or_else(unknown)?;
+        let entry = self.find(name)?;
         let (answer, answered) = oneshot::channel();
         let order = Order { to: to.to_owned(), force, answer };
         entry.orders.send(order).map_err(|_| unknown())?;
@@ -152,6 +165,7 @@ impl Entry {
             "hostname": self.hostname,
             "region": rules.own,
             "witness": rules.witness.is_some(),
+            "healthChecked": rules.checked,
             "renewMilliseconds": rules.witness.map(|(_, renew)| renew.as_millis() as u64),
             "leaseMilliseconds": rules.witness.map(|(lease, _)| lease.as_millis() as u64),
             "holder": lease.and_then(|lease| lease.holder.clone()),
@@ -172,6 +186,18 @@ impl Entry {
     }
 }
 
+/// Placements that are called alike; those of several clusters may have one name.
+fn candidates(found: &[(&Key, &Entry)]) -> String {
+    let names: Vec<String> = found.iter().map(|(key, _)| name_of(&key.1)).collect();
+    let candidate = |(number, (key, entry)): (usize, &(&Key, &Entry))| {
+        let (name, hostname) = (&names[number], &entry.hostname);
+        let is_unique = names.iter().filter(|other| *other == name).count() == 1;
+        let cluster = if is_unique { String::new() } else { format!(" in cluster {}", key.0.0 + 1) };
+        format!("Placement {name}{cluster} ({hostname})")
+    };
+    found.iter().enumerate().map(candidate).collect::<Vec<_>>().join(" or ")
+}
+
 fn text(second: i64) -> Option<String> {
     jiff::Timestamp::from_second(second).ok().map(|time| time.to_string())
 }
@@ -181,5 +207,85 @@ fn word(state: RegionState) -> &'static str {
         RegionState::Up => "Up",
         RegionState::Down => "Down",
         RegionState::Unknown => "Unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use api::Kind;
+    use planner::{ClusterId, ObjectRef};
+    use rstest::rstest;
+    use tokio::sync::mpsc::unbounded_channel;
+
+    use super::*;
+    use crate::directing::DeliveryState;
+
+    fn board(placements: &[(u16, &str, &str, &str)]) -> Board {
+        let board = Board::default();
+        for (cluster, namespace, name, hostname) in placements {
+            let (namespace, name) = ((*namespace).into(), (*name).into());
+            let object = ObjectRef { kind: Kind::Placement, namespace, name };
+            let rules = Rules {
+                regions: vec!["weu".into()],
+                automatic: true,
+                ordered: true,
+                own: None,
+                witness: None,
+                checked: true,
+            };
+            let delivery = Delivery { state: DeliveryState::Stands, message: String::new() };
+            let entry = Entry {
+                hostname: (*hostname).to_owned(),
+                rules,
+                direction: Direction::default(),
+                health: Vec::new(),
+                answering: Vec::new(),
+                delivery,
+                ordered: None,
+                pledge: None,
+                orders: unbounded_channel().0,
+            };
+            board.put(&(ClusterId(*cluster), object), entry);
+        }
+        board
+    }
+
+    #[rstest]
+    #[case("apps/web", None)]
+    #[case("pay", None)]
+    #[case("pay.example.org", None)]
+    #[case(
+        "web",
+        Some(
+            "`web` is ambiguous: Placement apps/web (web.example.org) or Placement shop/web (web.example.net): name one as NAMESPACE/NAME"
+        )
+    )]
+    #[case(
+        "both/web",
+        Some("Placement both/web in cluster 1 (a.test) or Placement both/web in cluster 2 (b.test)")
+    )]
+    #[case("nowhere", Some("no such Placement is directed by this process: `nowhere`"))]
+    #[tokio::test]
+    async fn an_ambiguous_name_is_refused_and_all_candidates_are_named(
+        #[case] name: &str,
+        #[case] refusal: Option<&str>,
+    ) {
+        let placements = [
+            (0, "apps", "web", "web.example.org"),
+            (0, "shop", "web", "web.example.net"),
+            (0, "shop", "pay", "pay.example.org"),
+        ];
+        let several = [(0, "both", "web", "a.test"), (1, "both", "web", "b.test")];
+        let board = board(if name.starts_with("both") { &several[..] } else { &placements[..] });
+        let found = board.document(name, Instant::now());
+        match refusal {
+            None => assert!(found.is_ok()),
+            Some(words) => {
+                assert!(found.unwrap_err().to_string().contains(words));
+                let ordered = board.order(name, "weu", false).await.unwrap_err();
+                assert!(ordered.to_string().contains(words), "{ordered}");
+            }
+        }
     }
 }

@@ -46,6 +46,8 @@ pub struct Rules {
     pub own: Option<Arc<str>>,
     /// Lease and renewal, where there is a witness.
     pub witness: Option<(Duration, Duration)>,
+    /// Whether a health check says which regions are up. Without one they all count as up.
+    pub checked: bool,
 }
 
 /// What was seen of a lease.
@@ -71,6 +73,12 @@ pub enum Refusal {
     /// It is not known to be up.
     #[error("the region `{0}` is not up: wait until it is, or insist with --force")]
     NotUp(String),
+    /// No health check says whether it is up.
+    #[error(
+        "whether the region `{0}` is up is not known, since the Placement has no spec.healthCheck: add one, or insist \
+         with --force"
+    )]
+    Unchecked(String),
     /// All regions answer.
     #[error("all regions answer in this mode: there is nothing to switch")]
     Unordered,
@@ -214,6 +222,9 @@ impl Director {
         }
         if !force && self.state(&to) != RegionState::Up {
             return Err(Refusal::NotUp(to.to_string()));
+        }
+        if !force && !self.rules.checked {
+            return Err(Refusal::Unchecked(to.to_string()));
         }
         if let Some(trouble) =
             self.direction.witness_trouble.as_ref().filter(|_| self.rules.witness.is_some())

@@ -1,5 +1,6 @@
 //! What the plan says about a Placement, as far as directing it needs.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::placement::{Failback, PlacementMode, PlacementSpec, Witness};
@@ -16,6 +17,8 @@ use super::director::{RegionState, Rules};
 
 /// The annotation that orders a switchover in a cluster.
 pub const SWITCHOVER: &str = "fingerpost.dev/switchover-to";
+/// The annotation that makes that order hold for a region that is not known to be up: `"true"`.
+pub const SWITCHOVER_FORCE: &str = "fingerpost.dev/switchover-force";
 
 /// What is to be known about a Placement.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,8 +31,8 @@ pub(super) struct Facts {
     pub(super) answering: Vec<String>,
     /// Whether that stands where it is delivered.
     pub(super) delivery: Delivery,
-    /// The region that an annotation orders.
-    pub(super) ordered: Option<String>,
+    /// The region that an annotation orders, and whether another one insists on it.
+    pub(super) ordered: Option<(String, bool)>,
 }
 
 impl Facts {
@@ -50,7 +53,7 @@ impl Facts {
             health: health(spec, &planner.regions(*cluster, reference)),
             answering: texts(&status["answering"]),
             delivery: Delivery::of(&status["conditions"]),
-            ordered: object.meta.annotations.get(SWITCHOVER).cloned(),
+            ordered: ordered_by(&object.meta.annotations),
         })
     }
 }
@@ -72,6 +75,11 @@ impl Facts {
     }
 }
 
+fn ordered_by(annotations: &BTreeMap<String, String>) -> Option<(String, bool)> {
+    let force = annotations.get(SWITCHOVER_FORCE).is_some_and(|value| value == "true");
+    Some((annotations.get(SWITCHOVER)?.clone(), force))
+}
+
 fn rules(spec: &PlacementSpec, ordered: bool, own: Option<Arc<str>>) -> Rules {
     Rules {
         regions: spec.regions.iter().map(|region| Arc::from(region.name.as_str())).collect(),
@@ -79,6 +87,7 @@ fn rules(spec: &PlacementSpec, ordered: bool, own: Option<Arc<str>>) -> Rules {
         ordered,
         own,
         witness: spec.witness.as_ref().map(|witness| (witness.lease.into(), witness.renew.into())),
+        checked: spec.health_check.is_some(),
     }
 }
 

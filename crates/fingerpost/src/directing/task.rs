@@ -153,7 +153,7 @@ struct Running {
     kept: Option<Kept>,
     told: Option<Direction>,
     /// The order of an annotation that was heard.
-    annotation: Option<String>,
+    annotation: Option<(String, bool)>,
     acknowledged: bool,
 }
 
@@ -175,9 +175,9 @@ impl Running {
         if self.facts.ordered != self.annotation {
             self.annotation.clone_from(&self.facts.ordered);
             self.acknowledged = false;
-            if let Some(to) = self.annotation.clone() {
+            if let Some((to, force)) = self.annotation.clone() {
                 // The history is all that whoever wrote the annotation can see.
-                if let Err(refusal) = self.order(&to, false) {
+                if let Err(refusal) = self.order(&to, force) {
                     self.director.refused(&refusal, wall());
                 }
             }

@@ -23,6 +23,7 @@ fn rules(automatic: bool, own: Option<&str>) -> Rules {
         ordered: true,
         own: own.map(Arc::from),
         witness: own.map(|_| (LEASE, RENEW)),
+        checked: true,
     }
 }
 
@@ -261,4 +262,14 @@ fn a_restart_goes_on_from_what_was_kept() {
     let mut next = Director::new(rules(false, None), restored[&key].clone());
     hear(&mut next, [Up, Up, Up], now);
     assert_eq!(active(&next), Some("b"));
+}
+
+#[test]
+fn a_region_that_no_health_check_looks_at_is_moved_to_by_force_only() {
+    let now = Instant::now();
+    let mut one = Director::new(Rules { checked: false, ..rules(true, None) }, Direction::default());
+    one.hear(&[("a".into(), Up), ("b".into(), Up), ("c".into(), Up)], now, 1);
+    assert_eq!(one.order("c", false, now, 2), Err(Refusal::Unchecked("c".into())));
+    assert_eq!(one.order("c", true, now, 3), Ok(()));
+    assert_eq!(one.direction().active.as_deref(), Some("c"));
 }

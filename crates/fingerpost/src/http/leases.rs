@@ -44,13 +44,16 @@ pub(super) async fn one(
     State(instance): Shared,
     Path(name): Path<String>,
 ) -> Result<Json<Value>, (StatusCode, String)> {
-    let found = instance.directions.document(&name, Instant::now());
-    let missing = || {
-        let message = "no such Placement is directed by this process: another replica may lead, or it has neither \
-                       a witness nor an order of regions\n";
-        (StatusCode::NOT_FOUND, message.to_owned())
+    instance.directions.document(&name, Instant::now()).map(Json).map_err(refusal)
+}
+
+/// An order or a question that is not followed.
+fn refusal(error: OrderError) -> (StatusCode, String) {
+    let status = match error {
+        OrderError::Unknown(_) => StatusCode::NOT_FOUND,
+        OrderError::Ambiguous(..) | OrderError::Refused(_) => StatusCode::CONFLICT,
     };
-    found.map(Json).ok_or_else(missing)
+    (status, format!("{error}\n"))
 }
 
 #[derive(Debug, Deserialize)]
@@ -69,9 +72,6 @@ pub(super) async fn switch_over(
     if !headers.contains_key(HEADER) {
         return Err((StatusCode::FORBIDDEN, format!("an order carries the header {HEADER}\n")));
     }
-    match instance.directions.order(&name, &order.to, order.force).await {
-        Ok(()) => Ok(StatusCode::ACCEPTED),
-        Err(error @ OrderError::Unknown(_)) => Err((StatusCode::NOT_FOUND, format!("{error}\n"))),
-        Err(error) => Err((StatusCode::CONFLICT, format!("{error}\n"))),
-    }
+    let followed = instance.directions.order(&name, &order.to, order.force).await;
+    followed.map(|()| StatusCode::ACCEPTED).map_err(refusal)
 }

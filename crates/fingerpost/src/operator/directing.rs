@@ -12,7 +12,7 @@ use planner::ObjectRef;
 use serde_json::json;
 
 use super::Operator;
-use crate::directing::{Directing, Done, SWITCHOVER};
+use crate::directing::{Directing, Done, SWITCHOVER, SWITCHOVER_FORCE};
 use crate::instance::Instance;
 use crate::witness::Means;
 
@@ -44,7 +44,8 @@ fn done(client: Client) -> Done {
 }
 
 async fn take_away(api: Api<Placement>, name: String) {
-    let patch = Patch::Merge(json!({ "metadata": { "annotations": { SWITCHOVER: null } } }));
+    let patch =
+        Patch::Merge(json!({ "metadata": { "annotations": { SWITCHOVER: null, SWITCHOVER_FORCE: null } } }));
     let parameters = PatchParams::default();
     for _ in 0..ATTEMPTS {
         let sent = api.patch_metadata(&name, &parameters, &patch);

@@ -36,6 +36,7 @@ impl Before {
         let names: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
         let mut changes = self.document.serials();
         changes.push(self.document.holders(&names));
+        changes.extend(self.document.directions(&names));
         changes.extend(self.document.in_force(&names, &reading.changes));
         if !self.knows_files {
             let kept = self.unproven(clusters, source, reading);
@@ -43,6 +44,11 @@ impl Before {
             changes.extend(kept);
         }
         changes
+    }
+
+    /// How targets are, for the probes of a plan that went on from this one.
+    pub(super) fn health(&self) -> Vec<Change> {
+        self.document.health()
     }
 
     /// The objects that are declared no longer, in clusters with files that cannot be read: nothing proves that they

@@ -37,18 +37,16 @@ fn below(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-/// Lists of objects are compared by what their items are called, other lists as sets.
+/// Lists of objects are compared by what identifies their items, other lists as sets.
 fn compare_lists(path: &str, old: &[Value], new: &[Value], lines: &mut Vec<String>) {
     if old.iter().chain(new).all(|item| !item.is_object()) {
-        lines.extend(
-            old.iter().filter(|item| !new.contains(item)).map(|item| format!("{path}: - {}", short(item))),
-        );
-        lines.extend(
-            new.iter().filter(|item| !old.contains(item)).map(|item| format!("{path}: + {}", short(item))),
-        );
-        return;
+        return compare_sets(path, old, new, lines);
     }
-    let (old, new) = (labelled(old), labelled(new));
+    let fields = identity([old, new]);
+    if fields.is_empty() {
+        return compare_sets(path, old, new, lines);
+    }
+    let (old, new) = (labelled(old, fields), labelled(new, fields));
     let labels: BTreeSet<&String> = old.iter().chain(&new).map(|(label, _)| label).collect();
     let find = |side: &[(String, &Value)], label| {
         side.iter().find(|(own, _)| own == label).map(|(_, item)| (*item).clone())
@@ -59,18 +57,57 @@ fn compare_lists(path: &str, old: &[Value], new: &[Value], lines: &mut Vec<Strin
     }
 }
 
-/// Items with what they are called: by name and type where that is unique, else by position.
-fn labelled(items: &[Value]) -> Vec<(String, &Value)> {
-    let names: Option<Vec<String>> = items.iter().map(label).collect();
-    let unique = names.filter(|names| names.iter().collect::<BTreeSet<_>>().len() == names.len());
-    let names = unique.unwrap_or_else(|| (0..items.len()).map(|index| index.to_string()).collect());
-    names.into_iter().zip(items).collect()
+fn compare_sets(path: &str, old: &[Value], new: &[Value], lines: &mut Vec<String>) {
+    let gone = old.iter().filter(|item| !new.contains(item));
+    let come = new.iter().filter(|item| !old.contains(item));
+    lines.extend(gone.map(|item| format!("{path}: - {}", short(item))));
+    lines.extend(come.map(|item| format!("{path}: + {}", short(item))));
 }
 
-fn label(item: &Value) -> Option<String> {
-    let keys = ["name", "fqdn", "dnsName", "type", "recordType"].iter();
-    let words: Vec<&str> = keys.filter_map(|key| item.get(*key)?.as_str()).collect();
-    (!words.is_empty()).then(|| words.join(" "))
+/// Items with what they are called: by the first fields that tell them apart on both sides, else by their whole content.
+fn labelled<'a>(items: &'a [Value], identity: &[&str]) -> Vec<(String, &'a Value)> {
+    items.iter().map(|item| (label(item, identity), item)).collect()
+}
+
+/// What identifies an item, the more the further on: a name and a type, then what lists of records have besides.
+const IDENTITIES: [&[&str]; 3] = [
+    &["name", "fqdn", "dnsName", "hostname", "type", "recordType"],
+    &["name", "fqdn", "dnsName", "hostname", "type", "recordType", "setIdentifier", "class", "region"],
+    &[
+        "name",
+        "fqdn",
+        "dnsName",
+        "hostname",
+        "type",
+        "recordType",
+        "setIdentifier",
+        "class",
+        "region",
+        "rdata",
+        "targets",
+    ],
+];
+
+/// The fewest fields that tell the items of each side apart; none where no fields do.
+fn identity(sides: [&[Value]; 2]) -> &'static [&'static str] {
+    let is_unique = |fields: &&&[&str]| {
+        sides.iter().all(|items| {
+            let labels: BTreeSet<String> = items.iter().map(|item| label(item, fields)).collect();
+            labels.len() == items.len() && labels.iter().all(|label| !label.is_empty())
+        })
+    };
+    IDENTITIES.iter().find(is_unique).copied().unwrap_or_default()
+}
+
+fn label(item: &Value, fields: &[&str]) -> String {
+    let word = |field: &&str| match item.get(*field)? {
+        Value::String(text) => Some(text.clone()),
+        value => Some(value.to_string()),
+    };
+    match fields {
+        [] => item.to_string(),
+        fields => fields.iter().filter_map(word).collect::<Vec<_>>().join(" "),
+    }
 }
 
 /// A condition for one line, whole.
@@ -111,7 +148,12 @@ mod tests {
         json!({"conditions": [{"type": "Ready", "status": "False", "reason": "Lost", "message": "by a hair"}]}),
         &["conditions[Ready]: + False Lost, by a hair"]
     )]
-    #[case(json!({"l": [{"x": 1}]}), json!({"l": [{"x": 2}]}), &["l[0].x: 1 → 2"])]
+    #[case(json!({"l": [{"x": 1}]}), json!({"l": [{"x": 2}]}), &["l: - {\"x\":1}", "l: + {\"x\":2}"])]
+    #[case(
+        json!({"entries": [{"fqdn": "b.", "type": "A", "rdata": "1"}, {"fqdn": "b.", "type": "A", "rdata": "2"}]}),
+        json!({"entries": [{"fqdn": "a.", "type": "A", "rdata": "1"}, {"fqdn": "b.", "type": "A", "rdata": "1"}, {"fqdn": "b.", "type": "A", "rdata": "2"}]}),
+        &["entries[a. A 1]: + {\"fqdn\":\"a.\",\"rdata\":\"1\",\"type\":\"A\"}"]
+    )]
     fn differences_are_told_by_path(#[case] before: Value, #[case] after: Value, #[case] expected: &[&str]) {
         assert_eq!(lines(&before, &after), expected);
     }

@@ -18,9 +18,9 @@ fn nothing_changed_is_0_and_something_changed_is_2() {
     assert_eq!((same.code, same.stdout.as_str()), (0, "No changes.\n"));
     let changed = fingerpost(&[&["plan", after.argument(), "--against", before.argument()], DATE].concat());
     assert_eq!(changed.code, 2);
-    assert!(changed.stdout.contains("Record sets: 0 added, 1 changed, 0 removed"), "{}", changed.stdout);
-    assert!(changed.stdout.contains("  - *  www.example.org.  360  A  192.0.2.1\n"), "{}", changed.stdout);
-    assert!(changed.stdout.contains("  + *  www.example.org.  360  A  192.0.2.2\n"), "{}", changed.stdout);
+    let row = "  ~ *  www.example.org.  360  A  192.0.2.1 → 192.0.2.2  Record dns/www\n";
+    assert!(changed.stdout.contains(row), "{}", changed.stdout);
+    assert!(changed.stdout.ends_with("\nPlan: 0 to add, 1 to change, 0 to remove.\n"), "{}", changed.stdout);
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn a_saved_plan_is_as_good_as_its_folder_on_any_later_day() {
     folder.write("mail.yaml", &record("mail", "192.0.2.25"));
     let changed = fingerpost(&[&["plan", folder.argument()], &later[..]].concat());
     assert_eq!(changed.code, 2);
-    assert!(changed.stdout.contains("serial 2026030400"), "{}", changed.stdout);
+    assert!(changed.stdout.contains("serial 2026010200 → 2026030400"), "{}", changed.stdout);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn equal_folders_give_equal_bytes_in_every_form() {
 
 #[rstest]
 #[case("not json", "this is not a plan as `fingerpost plan -o json` prints it")]
-#[case(r#"{"version": 99}"#, "the plan has version 99 and this fingerpost reads up to 1")]
+#[case(r#"{"version": 99}"#, "the plan has version 99 and this fingerpost reads up to 2")]
 fn a_file_that_is_no_plan_is_an_error(#[case] text: &str, #[case] message: &str) {
     let store = Folder::with(&[("plan.json", text)]);
     let file = store.path().join("plan.json");
@@ -141,7 +141,7 @@ fn a_file_that_became_empty_keeps_its_records_in_a_comparison() {
     let before = Folder::with(&[("zone.yaml", ZONE), ("r.yaml", &records), ("example.net.zone", zone_file)]);
     let after = Folder::with(&[("zone.yaml", ZONE), ("r.yaml", ""), ("example.net.zone", "")]);
     let run = fingerpost(&["plan", after.argument(), "--against", before.argument()]);
-    assert_eq!(run.stdout, "No changes.\n", "{}", run.stderr);
+    assert!(run.stdout.ends_with("Plan: 0 to add, 0 to change, 0 to remove.\n"), "{}", run.stdout);
     assert!(run.stderr.contains("r.yaml: empty; delete the file to remove its 2 objects"), "{}", run.stderr);
     assert!(run.stderr.contains("empty; delete the file to remove its 2 records"), "{}", run.stderr);
     std::fs::remove_file(after.path().join("r.yaml")).unwrap();
@@ -162,6 +162,8 @@ fn an_edit_that_is_not_in_force_changes_no_record_set(
     let after =
         Folder::with(&[("zone.yaml", ZONE), ("www.yaml", &record("www", "192.0.2.1").replace(from, to))]);
     let run = fingerpost(&[&["plan", after.argument(), "--against", before.argument()], DATE].concat());
-    assert!(!run.stdout.contains("Record sets:") && !run.stdout.contains("192.0.2.1\n"), "{}", run.stdout);
+    assert!(!run.stdout.contains("Record sets:"), "{}", run.stdout);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert!(run.stdout.contains("still served: www.example.org. A 192.0.2.1\n"), "{}", run.stdout);
     assert!(run.stdout.contains("Record dns/www") && run.stdout.contains(reason), "{}", run.stdout);
 }

@@ -1,10 +1,11 @@
 //! What differs between two plans.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Document, DocumentObject, DocumentRecordSet, DocumentView, DocumentZone};
+use super::{Document, DocumentObject, DocumentRecordSet, DocumentView, DocumentZone, STEERED, status};
 
 /// Something before and after: at least one of the two is there.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -31,7 +32,7 @@ pub enum Difference {
     /// A zone, its SOA included.
     Zone(Box<Pair<DocumentZone>>),
     /// A record set.
-    RecordSet(Pair<DocumentRecordSet>),
+    RecordSet(Box<Pair<DocumentRecordSet>>),
     /// A child object.
     Child(Pair<DocumentObject>),
     /// What is applied to a declared object, its status above all.
@@ -39,15 +40,49 @@ pub enum Difference {
 }
 
 /// All differences: views, zones, record sets, children, then objects, each in the documents' order.
+///
+/// The steering and the owners of record sets are compared where both plans have them.
 pub fn diff(before: &Document, after: &Document) -> Vec<Difference> {
+    let steered = before.has_steering() && after.has_steering();
+    let (old_sets, new_sets) = (compared_sets(before, steered), compared_sets(after, steered));
     let views = pairs(&before.views, &after.views, |view| &view.name).map(Difference::View);
     let zones = pairs(&before.zones, &after.zones, |zone| (&zone.origin, &zone.scope));
+    let zones = zones.map(|pair| compared_zone(pair, steered)).filter(|pair| pair.before != pair.after);
     let zones = zones.map(|pair| Difference::Zone(Box::new(pair)));
-    let sets =
-        pairs(&before.record_sets, &after.record_sets, DocumentRecordSet::key).map(Difference::RecordSet);
+    let sets = pairs(&old_sets, &new_sets, DocumentRecordSet::key);
+    let sets = sets.map(|pair| Difference::RecordSet(Box::new(pair)));
     let children = pairs(&before.children, &after.children, DocumentObject::key).map(Difference::Child);
-    let objects = pairs(&before.objects, &after.objects, DocumentObject::key).map(Difference::Object);
+    let objects = pairs(&before.objects, &after.objects, DocumentObject::key);
+    let objects = objects.filter_map(status::compared).map(Difference::Object);
     views.chain(zones).chain(sets).chain(children).chain(objects).collect()
+}
+
+impl Document {
+    /// Whether its record sets carry their steering and owners, as those of older versions do not.
+    pub fn has_steering(&self) -> bool {
+        self.version >= STEERED
+    }
+}
+
+impl DocumentRecordSet {
+    fn unsteered(&self) -> DocumentRecordSet {
+        DocumentRecordSet { steering: None, owners: Vec::new(), ..self.clone() }
+    }
+}
+
+fn compared_sets(document: &Document, steered: bool) -> Cow<'_, [DocumentRecordSet]> {
+    match steered {
+        true => Cow::Borrowed(&document.record_sets),
+        false => document.record_sets.iter().map(DocumentRecordSet::unsteered).collect(),
+    }
+}
+
+fn compared_zone(pair: Pair<DocumentZone>, steered: bool) -> Pair<DocumentZone> {
+    let compared = |zone: DocumentZone| match steered {
+        true => zone,
+        false => DocumentZone { soa: zone.soa.as_ref().map(DocumentRecordSet::unsteered), ..zone },
+    };
+    Pair { before: pair.before.map(compared), after: pair.after.map(compared) }
 }
 
 /// The items that are not the same on both sides, by key.

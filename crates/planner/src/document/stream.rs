@@ -7,11 +7,11 @@
 use std::collections::{BinaryHeap, VecDeque};
 use std::ops::Bound;
 
-use dns::{Name, RecordSet, Rtype};
+use dns::{Name, ProbeId, RecordSet, Rtype};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{DocumentObject, DocumentRecordSet, DocumentView, DocumentZone, VERSION};
+use super::{DocumentHealth, DocumentObject, DocumentRecordSet, DocumentView, DocumentZone, VERSION};
 use crate::children::{ChildKind, ChildRef};
 use crate::holders::Holders;
 use crate::input::{ClusterId, ObjectRef};
@@ -54,6 +54,10 @@ enum Step {
     Holders(usize, Option<Name>),
     Arrivals,
     Versions(Pages<(ClusterId, ObjectRef)>),
+    Broken,
+    /// The last probe that was written.
+    Health(Option<ProbeId>),
+    Directions,
     End,
 }
 
@@ -117,6 +121,11 @@ impl DocumentWriter {
                 Step::Text("],\"versions\":["),
                 Step::Versions(Pages::new()),
                 Step::Text("]"),
+                Step::Broken,
+                Step::Text(",\"health\":["),
+                Step::Health(None),
+                Step::Text("]"),
+                Step::Directions,
                 Step::End,
             ],
         };
@@ -146,6 +155,9 @@ impl DocumentWriter {
                     false
                 }
                 Step::Head => write_head(planner, text),
+                Step::Broken => write_field(text, "broken", &planner.broken()),
+                Step::Health(last) => write_health(planner, last, text, begun),
+                Step::Directions => write_field(text, "directions", &planner.saved_directions()),
                 Step::Zones(zones) => write_zone(planner, zones, text, begun),
                 Step::RecordSets(cursor) => cursor.write(planner, text, begun, octets),
                 Step::Holders(zone, name) => write_holders(planner, zone, name, text, begun),
@@ -178,10 +190,28 @@ fn write_head(planner: &Planner, text: &mut Vec<u8>) -> bool {
     false
 }
 
+/// A field with few elements, in one piece.
+fn write_field(text: &mut Vec<u8>, field: &str, value: &impl Serialize) -> bool {
+    text.push(b',');
+    json(text, &field);
+    text.push(b':');
+    json(text, value);
+    false
+}
+
+fn write_health(planner: &Planner, last: &mut Option<ProbeId>, text: &mut Vec<u8>, begun: &mut bool) -> bool {
+    let Some(probe) = planner.probe_after(*last) else { return false };
+    *last = Some(probe);
+    if let Some(health) = planner.target_health(probe) {
+        element(text, begun, &DocumentHealth::of(probe, health));
+    }
+    true
+}
+
 fn write_zone(planner: &Planner, zones: &mut Pages<Name>, text: &mut Vec<u8>, begun: &mut bool) -> bool {
     let Some(origin) = zones.next(|after| zones_after(planner, after)) else { return false };
     if let Some(zone) = planner.zone(&origin) {
-        element(text, begun, &DocumentZone::of(&zone));
+        element(text, begun, &DocumentZone::of(planner, &zone));
     }
     true
 }
@@ -248,7 +278,7 @@ fn write_name(planner: &Planner, zone: &ZoneInfo, name: &Name, text: &mut Vec<u8
     }
     let shown = sets.iter().filter(|(_, set)| set.rtype != Rtype::SOA);
     let mut shown: Vec<_> =
-        shown.map(|(scope, set)| DocumentRecordSet::new(&zone.origin, scope, set)).collect();
+        shown.map(|(scope, set)| DocumentRecordSet::of(planner, &zone.origin, scope, set)).collect();
     shown.sort_by(|one, other| one.key().cmp(&other.key()));
     shown.iter().for_each(|set| element(text, begun, set));
 }

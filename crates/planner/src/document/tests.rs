@@ -107,8 +107,8 @@ fn a_view_sees_its_own_scope_and_what_is_everywhere() {
 #[case("nonsense", "this is not a plan as `fingerpost plan -o json` prints it")]
 #[case("{}", "this is not a plan as `fingerpost plan -o json` prints it")]
 #[case(
-    r#"{"version": 2}"#,
-    "the plan has version 2 and this fingerpost reads up to 1: use a newer fingerpost"
+    r#"{"version": 3}"#,
+    "the plan has version 3 and this fingerpost reads up to 2: use a newer fingerpost"
 )]
 #[case(r#"{"version": 99999999999}"#, "version 4294967295")]
 fn a_text_that_is_no_plan_is_refused(#[case] text: &str, #[case] message: &str) {
@@ -175,4 +175,73 @@ fn a_plan_that_changes_while_it_is_written_says_so() {
     assert!(!writer.write(&planner, &mut text, usize::MAX));
     let document = Document::parse(&String::from_utf8(text).unwrap()).unwrap();
     assert!(document.changed_while_written && document.record_sets.is_empty());
+}
+
+#[test]
+fn of_a_plan_of_an_older_version_steering_and_owners_are_not_compared() {
+    let after = plan(20_260_102, vec![record("www", "192.0.2.1")]);
+    assert_eq!(after.record_sets[1].owners[0].reference().unwrap().kind, Kind::Record);
+    let mut before = after.clone();
+    before.version = 1;
+    before.record_sets.iter_mut().for_each(|set| set.owners = Vec::new());
+    before.zones.iter_mut().filter_map(|zone| zone.soa.as_mut()).for_each(|soa| soa.owners = Vec::new());
+    assert_eq!(diff(&before, &after), []);
+    before.version = 2;
+    assert_eq!(diff(&before, &after).len(), 3, "the SOA and two record sets have other owners");
+}
+
+#[rstest]
+#[case::health(
+    serde_json::json!({"regions": [{"name": "fsn", "health": "Up", "since": "2026-01-01T00:00:00Z"}]}),
+    serde_json::json!({"regions": [{"name": "fsn", "health": "Unknown"}]}),
+    true
+)]
+#[case::down(
+    serde_json::json!({"regions": [{"name": "fsn", "health": "Up"}]}),
+    serde_json::json!({"regions": [{"name": "fsn", "health": "Down", "message": "refused"}]}),
+    false
+)]
+#[case::read_back(
+    serde_json::json!({"conditions": [{"type": "Ready", "status": "True", "reason": "Programmed"}]}),
+    serde_json::json!({"conditions": [{"type": "Ready", "status": "Unknown", "reason": "Pending"}]}),
+    true
+)]
+#[case::conflict(
+    serde_json::json!({"conditions": [{"type": "Ready", "status": "True", "reason": "Good"}]}),
+    serde_json::json!({"conditions": [{"type": "Ready", "status": "False", "reason": "NameConflict"}]}),
+    false
+)]
+fn what_one_side_cannot_know_is_no_difference(#[case] old: Value, #[case] new: Value, #[case] same: bool) {
+    let plain = plan(20_260_102, vec![]);
+    let with = |status: &Value| {
+        let mut document = plain.clone();
+        document.objects[0].manifest["status"] = status.clone();
+        document
+    };
+    assert_eq!(diff(&with(&old), &with(&new)).is_empty(), same);
+}
+
+#[test]
+fn a_plan_goes_on_with_the_health_of_the_one_before() {
+    let placement = |name: &str| {
+        let spec = serde_json::json!({
+            "hostname": "pay.example.org", "mode": "active-passive-warm",
+            "healthCheck": { "protocol": "TCP", "port": 9 },
+            "regions": [{ "name": "fsn", "addresses": ["192.0.2.1"] }, { "name": "nbg", "addresses": ["192.0.2.2"] }]
+        });
+        object(Kind::Placement, "dns", name, spec)
+    };
+    let mut running = Planner::new(vec!["default".to_owned()]);
+    running.apply(vec![Change::Today(20_260_102), placement("pay")]);
+    let (probe, _) = running.probes().next().unwrap();
+    let down =
+        crate::TargetHealth { state: crate::TargetState::Down, since: 5, reason: "no".into(), seen_up: true };
+    running.apply(vec![Change::Health(probe, down)]);
+    let before = Document::parse(&serde_json::to_string(&Document::of(&running)).unwrap()).unwrap();
+    let mut next = Planner::new(vec!["default".to_owned()]);
+    next.apply(before.serials().into_iter().chain([Change::Today(20_260_102), placement("pay")]).collect());
+    next.apply(before.health());
+    let after = Document::of(&next);
+    assert_eq!(after.health, before.health);
+    assert_eq!(diff(&before, &after), []);
 }

@@ -13,7 +13,7 @@ use super::Place;
 use super::state::State;
 use crate::cli::SwitchoverArguments;
 use crate::cluster::Connection;
-use crate::directing::{Delivery, DeliveryState, SWITCHOVER};
+use crate::directing::{Delivery, DeliveryState, SWITCHOVER, SWITCHOVER_FORCE};
 
 /// How long one call may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -45,15 +45,11 @@ impl Cluster {
 impl Place for Cluster {
     fn look(&mut self) -> Result<State> {
         let placement = self.call(self.api.get(&self.name))?;
-        let mut status = serde_json::to_value(&placement.status)?;
-        if placement.spec.health_check.is_none() {
-            // Where nobody looks, regions count as up.
-            let regions = status["regions"].as_array_mut().into_iter().flatten();
-            regions.for_each(|region| region["health"] = json!("Up"));
-        }
+        let status = serde_json::to_value(&placement.status)?;
         let ordered = placement.metadata.annotations.as_ref().and_then(|all| all.get(SWITCHOVER)).cloned();
         Ok(State(json!({
             "witness": placement.spec.witness.is_some(),
+            "healthChecked": placement.spec.health_check.is_some(),
             "holder": status["lease"]["holder"],
             "generation": status["lease"]["generation"],
             "active": status["active"],
@@ -66,8 +62,10 @@ impl Place for Cluster {
         })))
     }
 
-    fn order(&mut self, to: &str, _: bool) -> Result<()> {
-        let patch = Patch::Merge(json!({ "metadata": { "annotations": { SWITCHOVER: to } } }));
+    fn order(&mut self, to: &str, force: bool) -> Result<()> {
+        let insists = force.then_some("true");
+        let annotations = json!({ SWITCHOVER: to, SWITCHOVER_FORCE: insists });
+        let patch = Patch::Merge(json!({ "metadata": { "annotations": annotations } }));
         let parameters = PatchParams::default();
         self.call(self.api.patch_metadata(&self.name, &parameters, &patch)).map(drop)
     }

@@ -19,6 +19,11 @@ impl State {
         regions.find(|one| one["name"] == region).and_then(|one| one["health"].as_str()).unwrap_or("Unknown")
     }
 
+    /// Whether a health check says which regions are up. An older `up` does not say, and then its health counts.
+    pub(super) fn is_checked(&self) -> bool {
+        self.0["healthChecked"] != false
+    }
+
     /// The region that clients are sent to.
     pub(super) fn current(&self) -> Option<&str> {
         let answering = || self.0["answering"].get(0).and_then(Value::as_str);

@@ -45,6 +45,8 @@ enum Fault {
     Silent,
     /// The answers are handed to somebody who never says what became of them.
     HandedOver,
+    /// No health check says which regions are up.
+    Unchecked,
 }
 
 struct Fake {
@@ -84,6 +86,7 @@ impl Place for Fake {
         }
         let trouble = self.fault == Fault::WitnessGone && !self.orders.is_empty();
         Ok(State(json!({
+            "healthChecked": self.fault != Fault::Unchecked,
             "witness": true, "holder": self.active, "generation": 1, "active": self.active,
             "trouble": trouble.then_some("the witness cannot be asked"),
             "answering": [self.active], "delivery": self.delivery(), "switchingTo": null,
@@ -153,6 +156,20 @@ fn what_is_only_looked_at_or_refused_orders_nothing(
         Some(words) => assert!(ended.err().unwrap().to_string().contains(words)),
     }
     assert_eq!(place.orders, Vec::<String>::new());
+}
+
+#[rstest]
+#[case::refused(&[], Some("no spec.healthCheck: add one, or insist with --force"))]
+#[case::insisted(&["--force"], None)]
+fn a_region_that_no_health_check_looks_at_needs_force(#[case] flags: &[&str], #[case] refusal: Option<&str>) {
+    let mut place = Fake::new(Fault::Unchecked);
+    let ended = ending(&mut place, "neu", flags);
+    match refusal {
+        None => assert!(ended.is_ok() && place.orders == ["neu"]),
+        Some(words) => {
+            assert!(ended.err().unwrap().to_string().contains(words) && place.orders.is_empty());
+        }
+    }
 }
 
 #[test]
