@@ -225,13 +225,11 @@ fn unreadable(plan: &Document, problem: &SourceProblem) -> DocumentBroken {
     if let Some(reference) = &problem.object {
         object = DocumentOwner::new(cluster_name(plan, problem), reference);
     }
-    DocumentBroken {
-        object,
-        reason: "Unreadable".to_owned(),
-        message: format!("{}; what it declared before stays in force", problem.message),
-        in_force: true,
-        location,
-    }
+    let message = match problem.message.contains("in force") {
+        true => problem.message.clone(),
+        false => format!("{}; what it declared before stays in force", problem.message),
+    };
+    DocumentBroken { object, reason: "Unreadable".to_owned(), message, in_force: true, location }
 }
 
 fn cluster_name<'a>(plan: &'a Document, problem: &SourceProblem) -> &'a str {
@@ -246,8 +244,11 @@ impl Planned {
 }
 
 impl super::ClusterPlan {
-    /// What is not in force of the cluster and of the folders that are applied to it.
+    /// What is not in force of the folders that are applied to the cluster. What is broken in the cluster already is no
+    /// change, and its status says so.
     pub fn broken(&self) -> Vec<DocumentBroken> {
-        broken(&self.plan, self.source.as_ref(), &self.problems)
+        let mut broken = broken(&self.plan, self.source.as_ref(), &self.problems);
+        broken.retain(|one| one.location.is_some());
+        broken
     }
 }
