@@ -58,6 +58,8 @@ mod hostile;
 mod http;
 #[path = "e2e/import.rs"]
 mod import;
+#[path = "e2e/import_classes.rs"]
+mod import_classes;
 #[path = "e2e/kill.rs"]
 mod kill;
 #[path = "e2e/kill_deliveries.rs"]

@@ -7,6 +7,7 @@ mod explain;
 mod import;
 mod keys;
 mod lease;
+mod messages;
 mod operator;
 mod plan;
 mod provider;
@@ -28,6 +29,7 @@ pub use explain::ExplainArguments;
 pub use import::{ImportArguments, ImportOutput};
 pub use keys::{KeysArguments, KeysCommand, KeysPlace};
 pub use lease::{LeaseArguments, SwitchoverArguments};
+pub use messages::{Color, LogFormat, MessageArguments};
 pub use operator::{BindAddress, OperatorArguments, WebhookCertificates};
 pub use plan::{MaxDeletes, PlanArguments, PlanOutput, PlanShow};
 pub use provider::{AuthenticationArguments, Protocol, ProviderArguments, StoreArguments, Stored};
@@ -59,21 +61,9 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-    /// When to use colours; NO_COLOR turns them off too.
-    #[arg(long, global = true, value_enum, default_value_t, env = "FINGERPOST_COLOR", value_name = "WHEN")]
-    pub color: Color,
-}
-
-/// When to use colours.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Color {
-    /// On a terminal.
-    #[default]
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
+    /// What is printed besides the data.
+    #[command(flatten)]
+    pub messages: MessageArguments,
 }
 
 /// The commands.
@@ -105,7 +95,11 @@ pub enum Command {
     Lease(LeaseArguments),
     /// Print the CustomResourceDefinitions
     #[command(long_about = CRDS_ABOUT)]
-    Crds,
+    Crds {
+        /// The form of the output
+        #[arg(short, long, value_enum, default_value_t, value_name = "FORM")]
+        output: ManifestOutput,
+    },
     /// In a cluster: plan its objects, write children and statuses, admit or refuse objects
     #[command(long_about = operator::ABOUT, after_long_help = operator::EXAMPLES)]
     Operator(Box<OperatorArguments>),
@@ -130,8 +124,8 @@ pub enum Command {
     },
     /// Print the version, the commit and its date
     Version {
-        /// For people or for programs
-        #[arg(short, long, value_enum, default_value_t)]
+        /// The form of the output
+        #[arg(short, long, value_enum, default_value_t, value_name = "FORM")]
         output: DataOutput,
     },
 }
@@ -157,13 +151,13 @@ pub enum DataOutput {
     Json,
 }
 
-/// The form of the log.
+/// The forms of manifests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// For people.
+pub enum ManifestOutput {
+    /// One document after another.
     #[default]
-    Text,
-    /// One JSON object a line.
+    Yaml,
+    /// One list of all.
     Json,
 }
 
@@ -178,7 +172,7 @@ fn parse_name(text: &str) -> Result<Name, String> {
 }
 
 const CRDS_ABOUT: &str = "\
-Prints the CustomResourceDefinitions of all families as YAML, ready for `kubectl apply --server-side -f -`.";
+Prints the CustomResourceDefinitions of all families, ready for `kubectl apply --server-side -f -`.";
 
 const COMPLETIONS_ABOUT: &str = "\
 Prints the script by which a shell completes this command line.

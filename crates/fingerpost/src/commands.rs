@@ -24,10 +24,11 @@ use ::dns::without_passwords;
 use anyhow::Result;
 use clap::Parser;
 
-use crate::cli::{Cli, Color, Command};
+use crate::cli::{Cli, Color, Command, LogFormat};
+use crate::console::{Level, Style};
 use crate::render::Palette;
-use crate::source::SourceProblem;
-use crate::{files, memory};
+use crate::source::{Severity, SourceProblem};
+use crate::{console, files, memory};
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,15 +62,34 @@ pub fn run() -> ExitCode {
         Ok(cli) => as_invoked(cli, is_plugin()),
         Err(error) => return usage(&error),
     };
+    console::set(Style { format: cli.messages.log_format, quiet: cli.messages.quiet });
+    logging::start(usual_level(&cli.command), &cli.messages);
     match dispatch(&cli) {
         Ok(ending) => ending.into(),
         Err(error) => {
-            // An argument may be a URL with a password, and errors name what they are about.
-            let error = format!("{error:#}");
-            let error = without_passwords(&error);
-            eprintln!("{} {error}", palette(cli.color, &io::stderr()).bad("fingerpost:"));
+            failed(&cli, &format!("{error:#}"));
             Ending::Failed.into()
         }
+    }
+}
+
+/// What the log has where neither a flag nor `RUST_LOG` says it.
+fn usual_level(command: &Command) -> &'static str {
+    match command {
+        Command::Operator(_) | Command::Dns(_) | Command::Provider(_) => "info",
+        _ => "warn",
+    }
+}
+
+/// Prints why a command failed.
+fn failed(cli: &Cli, error: &str) {
+    // An argument may be a URL with a password, and errors name what they are about.
+    let error = without_passwords(error);
+    match cli.messages.log_format {
+        LogFormat::Text => {
+            eprintln!("{} {error}", palette(cli.messages.color, &io::stderr()).bad("fingerpost:"));
+        }
+        LogFormat::Json => eprintln!("{}", console::line(Level::Error, &error, Default::default())),
     }
 }
 
@@ -109,16 +129,16 @@ fn usage(error: &clap::Error) -> ExitCode {
 }
 
 fn dispatch(cli: &Cli) -> Result<Ending> {
-    let palette = palette(cli.color, &io::stdout());
+    let palette = palette(cli.messages.color, &io::stdout());
     match &cli.command {
-        Command::Up(arguments) => up::run(arguments, palette),
+        Command::Up(arguments) => up::run(arguments, palette_of_lines(cli, palette)),
         Command::Plan(arguments) => plan::run(arguments, palette),
         Command::Explain(arguments) => explain::run(arguments, palette),
         Command::Check(arguments) => check::run(arguments, palette),
         Command::Keys(arguments) => keys::run(arguments),
         Command::Switchover(arguments) => switchover::run(arguments, palette),
         Command::Lease(arguments) => lease::run(arguments),
-        Command::Crds => crds::run(),
+        Command::Crds { output } => crds::run(*output),
         Command::Import(arguments) => import::run(arguments, palette),
         Command::Operator(arguments) => operator::run(arguments),
         Command::Dns(arguments) => dns::run(arguments),
@@ -126,6 +146,14 @@ fn dispatch(cli: &Cli) -> Result<Ending> {
         Command::Completions { shell } => documents::completions(*shell),
         Command::Man { directory } => documents::man(directory),
         Command::Version { output } => documents::version(*output),
+    }
+}
+
+/// JSON has no colours.
+fn palette_of_lines(cli: &Cli, palette: Palette) -> Palette {
+    match cli.messages.log_format {
+        LogFormat::Text => palette,
+        LogFormat::Json => Palette::plain(),
     }
 }
 
@@ -146,6 +174,9 @@ fn print(text: &str) -> Result<()> {
 /// Tells what is wrong in the folders, on standard error.
 fn report(problems: &[SourceProblem]) {
     for problem in problems {
-        eprintln!("{problem}");
+        match problem.severity {
+            Severity::Refused => console::error(&problem.to_string()),
+            Severity::Remark => console::warning(&problem.to_string()),
+        }
     }
 }

@@ -20,6 +20,8 @@ mod memory;
 mod orders;
 mod reports;
 mod steered;
+mod timed;
+mod written;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -40,17 +42,18 @@ use tokio::time::Instant;
 use crate::secrets::Secrets;
 pub use arguments::{DeliveryArguments, TargetArguments};
 use attendant::Attendant;
-pub use counts::{ClassCounts, Counts};
+pub use counts::{ClassCounts, Counts, RequestLabels, Times};
 pub use lookup::Eyes;
 use lookup::Looks;
 pub use memory::{Everything, Memory};
 use steered::Steered;
+pub use written::{Deed, WrittenSet, WrittenSets};
 
 /// What all deliveries have in common.
 #[derive(Clone)]
 pub struct Circumstances {
-    /// Who we are in the marks of a provider; nothing is written while nobody knows.
-    pub owner: Option<String>,
+    /// The owner ID in ownership records, or why there is none; without one nothing is written.
+    pub owner: Result<String, Arc<str>>,
     /// Where requests may go.
     pub guard: Arc<Guard>,
     /// Whether we may write, and how new we are.
@@ -104,6 +107,7 @@ pub struct Deliveries {
     memory: Memory,
     classes: BTreeMap<Arc<str>, Class>,
     starts: u64,
+    written: WrittenSets,
     told: (UnboundedSender<Word>, UnboundedReceiver<Word>),
 }
 
@@ -113,7 +117,14 @@ type Word = (Arc<str>, u64, Told);
 impl Deliveries {
     /// Deliveries that have not begun.
     pub fn new(circumstances: Circumstances, memory: Memory) -> Deliveries {
-        Deliveries { circumstances, memory, classes: BTreeMap::new(), starts: 0, told: unbounded_channel() }
+        Deliveries {
+            circumstances,
+            memory,
+            classes: BTreeMap::new(),
+            starts: 0,
+            written: WrittenSets::default(),
+            told: unbounded_channel(),
+        }
     }
 
     /// Begins to deliver the whole plan.
@@ -140,6 +151,11 @@ impl Deliveries {
         }
     }
 
+    /// What was written to providers since this was last asked.
+    pub fn take_written(&mut self) -> WrittenSets {
+        std::mem::take(&mut self.written)
+    }
+
     /// What the planner is to be told next. Waits for as long as nothing happens.
     pub async fn next(&mut self) -> Vec<Change> {
         let mut changes = Vec::new();
@@ -162,6 +178,7 @@ impl Deliveries {
                     told.into_iter().flat_map(|report| known.steered.hear(report)).collect();
                 self.memory.hear(class, &told);
                 self.circumstances.counts.hear(class, &told);
+                self.written.note(class, &told);
                 for report in told {
                     known.looks.iter().for_each(|looks| looks.hear(&report));
                     if known.is_news(&report) {

@@ -12,6 +12,7 @@
 pub mod access;
 mod api;
 pub mod client;
+pub mod errors;
 pub mod gate;
 mod health;
 pub mod hosts;
@@ -56,6 +57,11 @@ pub fn api_pages(instance: Arc<Instance>, gate: Gate) -> Router {
             .route("/api/v1/leases/{*name}", get(leases::one))
             .with_state(instance),
     )
+}
+
+/// A listener's pages, whose errors are JSON.
+pub fn with_errors(pages: Router) -> Router {
+    errors::as_json(pages)
 }
 
 /// Where orders are given, behind their gate; for an address that only this machine can reach.

@@ -14,6 +14,8 @@ use backends::{Entry, SetChange, SetKey};
 use dns::{Name, RecordSet, Rtype};
 use serde::Serialize;
 
+use self::manifests::Form;
+
 /// Whose a record set is, as far as marks tell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "kind", content = "owner")]
@@ -26,6 +28,8 @@ pub enum Holder {
     ExternalDns(String),
     /// Nobody says that it is theirs.
     Nobody,
+    /// The server has no ownership records.
+    Unknown,
 }
 
 /// What is to be done with it.
@@ -55,6 +59,13 @@ pub struct Item {
     pub planned: Option<RecordSet>,
 }
 
+impl Item {
+    /// Whether it is ours and as declared, so that nothing is to be done.
+    pub fn is_settled(&self) -> bool {
+        self.verdict == Verdict::Ours && self.planned.is_some()
+    }
+}
+
 /// What may become ours.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
@@ -64,6 +75,10 @@ pub struct Choice {
     pub adopt_owner: Option<String>,
     /// How that one names its registry records.
     pub naming: Naming,
+    /// What manifests would be made of.
+    pub form: Form,
+    /// Where the server has no ownership records: what is taken over although it differs.
+    pub unmarked: Option<BTreeSet<SetKey>>,
 }
 
 /// Everything that a zone holds but marks, registry records and the SOA.
@@ -81,17 +96,23 @@ pub fn items(
         set.rtype != Rtype::SOA
             && !corner(zone).is_some_and(|corner| set.name.is_in(&corner))
             && Heritage::read(set).is_none()
+            && !is_of_signer(set.rtype)
     };
     let mut items: Vec<Item> = sets()
         .filter(is_content)
         .map(|set| {
             let key = SetKey::of(set);
-            let holder = holder(&key, &marks, &registry, &choice.owner);
+            let holder = match &choice.unmarked {
+                Some(_) => Holder::Unknown,
+                None => holder(&key, &marks, &registry, &choice.owner),
+            };
             let planned = planned.get(&key).or_else(|| replacement(&key, &holder, planned)).cloned();
             let differs = planned.as_ref().is_some_and(|planned| planned != set);
-            let verdict = match planned.is_none() && is_executed(set) && holder != Holder::Us {
+            let has_no_manifest =
+                is_executed(set) || (choice.form == Form::DnsRecord && is_own_servers(&key, zone));
+            let verdict = match planned.is_none() && has_no_manifest && holder != Holder::Us {
                 true => Verdict::LeftAlone,
-                false => verdict(&holder, choice, differs),
+                false => verdict(&key, &holder, choice, differs),
             };
             Item { set: set.clone(), verdict, holder, planned }
         })
@@ -103,6 +124,29 @@ pub fn items(
 /// Whether the provider executes the records, so that no manifest can hold them.
 pub fn is_executed(set: &RecordSet) -> bool {
     set.rtype.refusal().is_some()
+}
+
+/// Whether the server makes such records by itself where it signs a zone.
+fn is_of_signer(rtype: Rtype) -> bool {
+    matches!(
+        rtype,
+        Rtype::RRSIG
+            | Rtype::NSEC
+            | Rtype::NSEC3
+            | Rtype::NSEC3PARAM
+            | Rtype::DNSKEY
+            | Rtype::CDNSKEY
+            | Rtype::CDS
+            | BIND_SIGNING
+    )
+}
+
+/// How far BIND has come with signing a zone.
+const BIND_SIGNING: Rtype = Rtype(65534);
+
+/// Whether these are a zone's own name servers, which are the zone's and not a DNSRecord's.
+pub fn is_own_servers(key: &SetKey, zone: &Name) -> bool {
+    key.rtype == Rtype::NS && key.name == *zone
 }
 
 /// What the plan has in place of a program that is not ours: the addresses that it answers with.
@@ -128,13 +172,14 @@ fn holder(key: &SetKey, marks: &[Mark], registry: &Registry, own: &str) -> Holde
     }
 }
 
-fn verdict(holder: &Holder, choice: &Choice, differs: bool) -> Verdict {
+fn verdict(key: &SetKey, holder: &Holder, choice: &Choice, differs: bool) -> Verdict {
     let becomes_ours = match holder {
         Holder::Us => return if differs { Verdict::Changed } else { Verdict::Ours },
         Holder::Other(_) => false,
         Holder::ExternalDns(owner) => choice.adopt_owner.as_ref() == Some(owner),
         // Who takes over an ExternalDNS takes what that one has, and no more.
         Holder::Nobody => choice.adopt_owner.is_none(),
+        Holder::Unknown => !differs || choice.unmarked.as_ref().is_some_and(|taken| taken.contains(key)),
     };
     match (becomes_ours, differs) {
         (false, _) => Verdict::LeftAlone,

@@ -8,9 +8,11 @@
 //! cli ──► commands ──► planned (once) or instance (running, with http) ──► render
 //! ```
 
+pub mod build;
 pub mod cli;
 pub mod cluster;
 pub mod commands;
+pub mod console;
 pub mod deliveries;
 pub mod directing;
 pub mod explanation;
@@ -24,6 +26,7 @@ pub mod keys;
 pub mod memory;
 pub mod nameserver;
 pub mod operator;
+pub mod owner;
 pub mod planned;
 pub mod probes;
 pub mod progress;

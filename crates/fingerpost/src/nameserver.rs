@@ -64,7 +64,7 @@ pub async fn run(arguments: &DnsArguments, stop: impl Future<Output = ()>) -> Re
     let (instance, limits) = (nameserver.instance.clone(), Limits::new(arguments.api.http_connections));
     let status = pages(instance.clone(), readiness.clone(), connection.requests.clone());
     let http = http::serve(page, status, limits);
-    let api = api.map(|api| api.serve(http::api_pages(instance, gate), limits));
+    let api = api.map(|api| api.serve(http::with_errors(http::api_pages(instance, gate)), limits));
     tokio::pin!(stop);
     loop {
         let session = nameserver.session(&connection, arguments);

@@ -255,7 +255,7 @@ impl Operator<'_> {
         }
         if let Some(api) = ApiListener::bind(&arguments.api, &plan).await? {
             tracing::info!(address = api.url()?, flag = "--api", "listening");
-            serving.push(api.serve(http::api_pages(shown.instance, gate), limits));
+            serving.push(api.serve(http::with_errors(http::api_pages(shown.instance, gate)), limits));
         }
         Ok(serving)
     }

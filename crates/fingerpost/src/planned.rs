@@ -18,6 +18,7 @@ use crate::cluster::feed::HERE;
 use crate::cluster::reading::{ClusterReading, normalized};
 use crate::cluster::{ClusterArguments, Connection};
 use crate::http::client::ApiClient;
+use crate::http::errors;
 use crate::progress;
 use crate::render;
 use crate::secrets::FolderSecrets;
@@ -266,7 +267,7 @@ pub fn fetch(url: &str, path: &str, query: &[(&str, String)], reader: &ReaderArg
         .send(Method::GET, path, query, None)
         .with_context(|| format!("no answer from {address}: is `fingerpost up` running there?"))?;
     let hint = if status == 401 { " (name a file with a token by --token-file)" } else { "" };
-    ensure!(status.is_success(), "{address} says: {}{hint}", text.trim());
+    ensure!(status.is_success(), "{address} says: {}{hint}", errors::message(&text));
     Ok(text)
 }
 

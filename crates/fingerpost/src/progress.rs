@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::cli::LogFormat;
+use crate::console;
 use crate::source::{Progress, Reading, Source};
 
 /// What nobody notices needs no bar.
@@ -15,7 +17,8 @@ const FORM: &str =
 
 /// Reads the folders, and shows on a terminal how far it has come.
 pub fn read(source: &mut Source) -> Reading {
-    if !std::io::stderr().is_terminal() {
+    let style = console::style();
+    if style.quiet || style.format == LogFormat::Json || !std::io::stderr().is_terminal() {
         return source.read();
     }
     let start = Instant::now();

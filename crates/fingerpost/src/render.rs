@@ -2,6 +2,7 @@
 
 pub mod changes;
 pub mod condition;
+pub mod deliveries;
 pub mod difference;
 pub mod explanation;
 pub mod manifests;

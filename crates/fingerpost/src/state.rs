@@ -4,6 +4,7 @@
 //! ```text
 //! lock            held while a process uses the directory
 //! serials         the serial of every zone and the hash of the content that carried it
+//! owner           the owner ID in ownership records at providers
 //! delivered       what may stand at webhook servers because of us
 //! remembered      under what DNSRecords stand at providers, so that one that moves is made before it is broken
 //! ports           which view answers on which of the addresses from `--dns` on
@@ -63,6 +64,7 @@ const FILES: &str = "file";
 /// The folders in a state directory.
 const FOLDERS: &[&str] = &[FILES, zones::BLOBS];
 const GENERATION: &str = "generation";
+const OWNER: &str = "owner";
 const SERIALS: &str = "serials";
 const DELIVERED: &str = "delivered";
 const REMEMBERED: &str = "remembered";
@@ -144,11 +146,7 @@ impl StateDir {
 
     /// Whether an earlier process saved something here, readable or not.
     pub fn is_used(&self) -> bool {
-        let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
-        let index = entries(&self.root).any(|entry| {
-            entry.file_name().to_string_lossy().split('.').next().is_some_and(|stem| stem == zones::INDEX)
-        });
-        index || entries(&self.root.join(FILES)).next().is_some()
+        is_used(&self.root)
     }
 
     /// Where it is.
@@ -232,6 +230,17 @@ impl StateDir {
     /// Keeps the generation of this run.
     pub fn save_generation(&self, generation: u64) {
         self.writer.write(PathBuf::from(GENERATION), generation.to_string().into_bytes());
+    }
+
+    /// The owner ID in ownership records at providers, as saved at the first use.
+    pub fn load_owner(&self) -> Option<String> {
+        self.load(&self.root.join(OWNER), json)
+    }
+
+    /// Keeps the owner ID, and waits until that was tried.
+    pub fn save_owner(&self, owner: &str) {
+        self.writer.write(PathBuf::from(OWNER), Value::from(owner).to_string().into_bytes());
+        self.flush();
     }
 
     /// What may stand at servers because of us, as last saved.
@@ -474,6 +483,33 @@ impl StateDir {
             Err(error) => format!("{} cannot be used ({trouble}) nor set aside ({error})", path.display()),
         });
     }
+}
+
+/// The owner ID in a state directory that another process may use.
+pub fn saved_owner(root: &Path) -> Option<String> {
+    sealed::read(&root.join(OWNER)).ok().flatten().and_then(|octets| json(&octets))
+}
+
+/// Whether an owner ID was saved in a state directory, readable or not.
+pub fn had_owner(root: &Path) -> bool {
+    has(root, OWNER)
+}
+
+/// Whether `up` served folders with a state directory before.
+pub fn is_of_earlier_run(root: &Path) -> bool {
+    is_used(root) || has(root, GENERATION)
+}
+
+fn is_used(root: &Path) -> bool {
+    has(root, zones::INDEX) || fs::read_dir(root.join(FILES)).is_ok_and(|mut files| files.next().is_some())
+}
+
+/// Whether a file, its copy or a damaged one of the name is in a directory.
+fn has(root: &Path, name: &str) -> bool {
+    let entries = fs::read_dir(root).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .any(|file| file.split('.').next() == Some(name))
 }
 
 const SENSELESS: &str = "its content makes no sense";

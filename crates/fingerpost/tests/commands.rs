@@ -19,6 +19,8 @@ mod help;
 mod holders;
 #[path = "commands/in_force.rs"]
 mod in_force;
+#[path = "commands/messages.rs"]
+mod messages;
 #[path = "commands/plan.rs"]
 mod plan;
 #[path = "commands/running.rs"]

@@ -45,7 +45,9 @@ impl Scene {
     }
 
     fn up(&self) -> Result<Up> {
-        Up::start(Options::folder(self.folder.path()).flags(&QUICK))
+        // Each start has a state of its own, so the owner has to be named.
+        let flags = [&QUICK[..], &["--owner=deliveries"]].concat();
+        Up::start(Options::folder(self.folder.path()).flags(&flags))
     }
 
     fn answers(&self, name: &str) -> Result<Vec<String>> {

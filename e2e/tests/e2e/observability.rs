@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use e2e::chart::deploy;
-use e2e::{Folder, Options, Up, call, wait_for};
+use e2e::{DocumentServer, Folder, Options, ProviderServer, Up, call, wait_for};
 use serde_json::Value;
 
 use crate::world::World;
@@ -36,12 +36,26 @@ const DELIVERED: &str = "{apiVersion: dns.homelab.mortenolsen.pro/v1alpha1, kind
     spec: {type: A, domain: example.com, subdomain: app, values: [192.0.2.1], dnsClassRef: {name: files}}}
 ";
 
+/// A zone that is signed.
+const SIGNED: &str = "{apiVersion: dns.homelab.mortenolsen.pro/v1alpha1, kind: DNSClass, \
+    metadata: {name: signed}, spec: {embedded: {dnssec: {}}}}
+---
+{apiVersion: dns.homelab.mortenolsen.pro/v1alpha1, kind: DNSRecord, metadata: {name: signed, namespace: files}, \
+    spec: {type: A, domain: signed.example, subdomain: app, values: [192.0.2.1], dnsClassRef: {name: signed}}}
+";
+
+/// A Placement whose witness is a document on a server.
+const WITNESSED: &str = "{apiVersion: fingerpost.dev/v1alpha1, kind: Placement, \
+    metadata: {name: witnessed, namespace: apps}, spec: {hostname: witnessed.example.net, mode: active-hotstandby, \
+    regions: [{name: weu, addresses: [192.0.2.1]}, {name: neu, addresses: [192.0.2.2]}], \
+    witness: {region: weu, lease: 1s, renew: 300ms, http: {url: 'URL'}}}}";
+
 /// Metrics that a process has only while something waits.
 const PASSING: [&str; 1] = ["workqueue_depth"];
 
 /// How the names of our metrics begin.
-const PREFIXES: [&str; 5] =
-    ["fingerpost_", "controller_runtime_", "rest_client_", "workqueue_", "leader_election_"];
+const PREFIXES: [&str; 6] =
+    ["fingerpost_", "controller_runtime_", "rest_client_", "workqueue_", "leader_election_", "process_"];
 
 fn alerts() -> Result<Vec<Value>> {
     let rules: Value = serde_saphyr::from_str(&std::fs::read_to_string(deploy("alerts/fingerpost.yaml"))?)?;
@@ -76,23 +90,42 @@ fn families(page: &str) -> BTreeSet<String> {
     types.filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
 }
 
-/// The families that `up`, `operator` and `dns` have.
+/// The families that `up`, `operator`, `dns` and `provider` have.
 fn running() -> Result<BTreeSet<String>> {
     let folder = Folder::copy_of("quickstart")?;
     folder.write("probed.yaml", PROBED)?;
     let zones = tempfile::tempdir()?;
     folder.write("delivered.yaml", &DELIVERED.replace("DIRECTORY", &zones.path().display().to_string()))?;
+    folder.write("signed.yaml", SIGNED)?;
+    let witness = DocumentServer::start()?;
+    folder.write("witnessed.yaml", &WITNESSED.replace("URL", &witness.url()))?;
     let up = Up::start(Options::folder(folder.path()))?;
-    wait_for("a probe and a delivery", || {
+    let awaited = [
+        "fingerpost_probe_up{",
+        "fingerpost_class_healthy{",
+        "fingerpost_placement_region_up{",
+        "fingerpost_witness_lease_held{",
+        "fingerpost_zone_signature_age_seconds{",
+        "fingerpost_provider_request_duration_seconds_bucket{",
+    ];
+    wait_for("a probe, a delivery, a lease and a signature", || {
         let page = up.get("/metrics")?;
-        Ok((page.contains("fingerpost_probe_up{") && page.contains("fingerpost_class_healthy{"))
-            .then_some(()))
+        let missing: Vec<_> = awaited.iter().filter(|start| !page.contains(**start)).collect();
+        ensure!(missing.is_empty(), "missing: {missing:?}");
+        Ok(Some(()))
     })?;
+    let store = Folder::new()?;
+    let secret = store.path().join("secret");
+    std::fs::write(&secret, "a-secret-that-both-sides-know")?;
+    let flags = ["--zone", "example.com", "--hmac-secret-file", secret.to_str().context("no UTF-8")?];
+    let provider = ProviderServer::start(&store.path().join("state"), &flags)?;
+    provider.send("GET", "/records/A/example.com/www", &Value::Null)?;
     let world = World::alone()?;
     world.apply(CLASS)?;
     let operator = world.operator(&[])?;
     let server = world.dns("observability", &[])?;
-    let pages = [up.get("/metrics")?, operator.get("/metrics")?, server.get("/metrics")?];
+    let pages =
+        [up.get("/metrics")?, operator.get("/metrics")?, server.get("/metrics")?, provider.page("/metrics")?];
     Ok(pages.iter().flat_map(|page| families(page)).collect())
 }
 

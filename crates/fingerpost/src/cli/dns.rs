@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{ApiArguments, LogFormat, ServingArguments, TenancyArguments, parse_duration};
+use super::{ApiArguments, ServingArguments, TenancyArguments, parse_duration};
 use crate::cluster::ClusterArguments;
 use crate::deliveries::TargetArguments;
 
@@ -48,9 +48,6 @@ pub struct DnsArguments {
     /// Which namespaces may claim which names.
     #[command(flatten)]
     pub tenancy: TenancyArguments,
-    /// The form of the log
-    #[arg(long, value_enum, default_value_t, value_name = "FORM", env = "FINGERPOST_LOG_FORMAT")]
-    pub log_format: LogFormat,
     /// How DNS is served.
     #[command(flatten)]
     pub serving: ServingArguments,

@@ -36,6 +36,9 @@ pub struct KeysArguments {
     /// What to do.
     #[command(subcommand)]
     pub command: KeysCommand,
+    /// The form of the output
+    #[arg(short, long, global = true, value_enum, default_value_t, value_name = "FORM")]
+    pub output: DataOutput,
 }
 
 /// What can be done with keys.
@@ -46,9 +49,6 @@ pub enum KeysCommand {
         /// Where the keys are.
         #[command(flatten)]
         place: KeysPlace,
-        /// The form of the output
-        #[arg(short, long, value_enum, default_value_t, value_name = "FORM")]
-        output: DataOutput,
     },
     /// Print the DS records that the parent of a zone should have
     Ds {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{ReaderArguments, parse_duration};
+use super::{DataOutput, ReaderArguments, parse_duration};
 use crate::cluster::ClusterArguments;
 
 pub(super) const SWITCHOVER_ABOUT: &str = "\
@@ -46,6 +46,9 @@ pub struct SwitchoverArguments {
     /// The region to move to
     #[arg(long, value_name = "REGION")]
     pub to: String,
+    /// The form of the output; as JSON one object a line, as each step is done
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORM")]
+    pub output: DataOutput,
     /// Only look, and say what would be done
     #[arg(long)]
     pub dry_run: bool,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{ApiArguments, LogFormat, TenancyArguments, parse_duration};
+use super::{ApiArguments, TenancyArguments, parse_duration};
 use crate::cluster::ClusterArguments;
 use crate::deliveries::DeliveryArguments;
 
@@ -95,9 +95,6 @@ pub struct OperatorArguments {
     /// Which namespaces may claim which names.
     #[command(flatten)]
     pub tenancy: TenancyArguments,
-    /// The form of the log
-    #[arg(long, value_enum, default_value_t, value_name = "FORM", env = "FINGERPOST_LOG_FORMAT")]
-    pub log_format: LogFormat,
 }
 
 /// Where the webhook's certificate comes from.

@@ -11,7 +11,7 @@ use api::dnsclass::{HmacAlgorithm, TsigAlgorithm, ZoneKind};
 use clap::{Args, ValueEnum};
 use dns::Name;
 
-use super::{LogFormat, parse_duration, parse_name};
+use super::{parse_duration, parse_name};
 use crate::http::server::limits::CONNECTIONS;
 
 /// Which protocol is spoken.
@@ -80,9 +80,6 @@ pub struct ProviderArguments {
     #[arg(long, value_name = "NUMBER", default_value_t = CONNECTIONS, env = "FINGERPOST_HTTP_CONNECTIONS",
         value_parser = super::api::parse_http_connections)]
     pub http_connections: usize,
-    /// The form of the log
-    #[arg(long, value_enum, default_value_t, value_name = "FORM", env = "FINGERPOST_LOG_FORMAT")]
-    pub log_format: LogFormat,
     /// Who may send records.
     #[command(flatten)]
     pub authentication: AuthenticationArguments,

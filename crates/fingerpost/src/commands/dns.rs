@@ -5,8 +5,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use tokio::runtime::Runtime;
 
+use super::Ending;
 use super::signals::Signals;
-use super::{Ending, logging};
 use crate::cli::DnsArguments;
 use crate::nameserver;
 
@@ -14,7 +14,6 @@ use crate::nameserver;
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 pub(super) fn run(arguments: &DnsArguments) -> Result<Ending> {
-    logging::start("info", arguments.log_format);
     let runtime = Runtime::new().context("cannot start")?;
     let ending = runtime.block_on(async {
         let mut signals = Signals::new()?;

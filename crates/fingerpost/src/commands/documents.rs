@@ -8,11 +8,8 @@ use clap_complete::Shell;
 use serde_json::json;
 
 use super::{Ending, print};
+use crate::build;
 use crate::cli::{Cli, DataOutput};
-
-/// The commit of a release build, and its date; empty where neither git nor the builder named one.
-const COMMIT: &str = env!("FINGERPOST_COMMIT");
-const DATE: &str = env!("FINGERPOST_DATE");
 
 pub(super) fn completions(shell: Shell) -> Result<Ending> {
     let mut script = Vec::new();
@@ -29,14 +26,12 @@ pub(super) fn man(directory: &Path) -> Result<Ending> {
 }
 
 pub(super) fn version(output: DataOutput) -> Result<Ending> {
-    let version = env!("CARGO_PKG_VERSION");
-    let known = |text: &'static str| (!text.is_empty()).then_some(text);
+    let (version, commit, date) = (build::VERSION, build::COMMIT, build::DATE);
     match output {
         DataOutput::Json => {
-            let document = json!({"version": version, "commit": known(COMMIT), "date": known(DATE)});
-            print(&format!("{document:#}\n"))?;
+            print(&format!("{:#}\n", json!({ "version": version, "commit": commit, "date": date })))?;
         }
-        DataOutput::Text => match (known(COMMIT), known(DATE)) {
+        DataOutput::Text => match (commit, date) {
             (Some(commit), Some(date)) => print(&format!("fingerpost {version} ({commit}, {date})\n"))?,
             (Some(commit), None) => print(&format!("fingerpost {version} ({commit})\n"))?,
             _ => print(&format!("fingerpost {version} (development build)\n"))?,

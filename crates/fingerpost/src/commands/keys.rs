@@ -9,6 +9,7 @@ use server::dnssec::{DigestType, Key, Role, Timing, ZoneKey, ZoneKeys};
 use super::{Ending, print};
 use crate::cli::{DataOutput, KeysArguments, KeysCommand, KeysPlace};
 use crate::cluster::Connection;
+use crate::console;
 use crate::keys::{KeyFolder, KeysError, SecretVaults};
 use crate::render;
 use crate::source::ClusterFolders;
@@ -16,35 +17,38 @@ use crate::state::default_location;
 
 pub(super) fn run(arguments: &KeysArguments) -> Result<Ending> {
     let runtime = tokio::runtime::Runtime::new().context("cannot start")?;
-    runtime.block_on(execute(&arguments.command))
+    runtime.block_on(execute(&arguments.command, arguments.output))
 }
 
-async fn execute(command: &KeysCommand) -> Result<Ending> {
+async fn execute(command: &KeysCommand, output: DataOutput) -> Result<Ending> {
     let now = Timestamp::now().as_second().unsigned_abs();
     match command {
-        KeysCommand::List { place, output } => {
+        KeysCommand::List { place } => {
             let found = Vaults::open(place).await?.all().await?;
             if place.kube && found.is_empty() {
-                eprintln!("no keys in this namespace: name the operator's with --namespace");
+                console::warning("no keys in this namespace: name the operator's with --namespace");
             }
-            list(&found, *output)
+            list(&found, output)
         }
         KeysCommand::Ds { zone, place } => {
             let vaults = Vaults::open(place).await?;
             let vault = vaults.vault_of(zone, place).await?;
             let keys = vaults.edit(&vault, zone, |_| Ok(())).await?;
-            print(&ds_lines(&keys).into_iter().map(|line| line + "\n").collect::<String>())?;
+            print(&match output {
+                DataOutput::Text => ds_lines(&keys).into_iter().map(|line| line + "\n").collect(),
+                DataOutput::Json => serde_json::to_string_pretty(&delegation(&keys))? + "\n",
+            })?;
             Ok(Ending::Good)
         }
         KeysCommand::Roll { zone, ksk, place, .. } => {
             let role = if *ksk { Role::KeySigning } else { Role::ZoneSigning };
             let rolled =
-                change(zone, place, move |keys| Ok(keys.roll(role, now, &SystemRandom::new())?)).await?;
-            eprintln!("{}", after_roll(zone, role));
+                change(zone, place, output, move |keys| Ok(keys.roll(role, now, &SystemRandom::new())?)).await?;
+            console::note(&after_roll(zone, role));
             Ok(rolled)
         }
         KeysCommand::DsPublished { zone, place } => {
-            change(zone, place, move |keys| Ok(keys.ds_published(now)?)).await
+            change(zone, place, output, move |keys| Ok(keys.ds_published(now)?)).await
         }
     }
 }
@@ -65,12 +69,13 @@ fn after_roll(zone: &Name, role: Role) -> String {
 async fn change(
     zone: &Name,
     place: &KeysPlace,
+    output: DataOutput,
     change: impl Fn(&mut ZoneKeys) -> Result<(), KeysError>,
 ) -> Result<Ending> {
     let vaults = Vaults::open(place).await?;
     let vault = vaults.vault_of(zone, place).await?;
     let keys = vaults.edit(&vault, zone, change).await?;
-    list(&[(vault, Ok(keys))], DataOutput::Text)
+    list(&[(vault, Ok(keys))], output)
 }
 
 /// Keys by the vault that they are in.
@@ -142,7 +147,7 @@ impl Vaults {
 
 fn list(found: &[(String, Result<ZoneKeys, KeysError>)], output: DataOutput) -> Result<Ending> {
     for error in found.iter().filter_map(|(_, keys)| keys.as_ref().err()) {
-        eprintln!("{:#}", anyhow::anyhow!("{error}"));
+        console::error(&error.to_string());
     }
     let readable: Vec<(&str, &ZoneKeys)> =
         found.iter().filter_map(|(vault, keys)| Some((vault.as_str(), keys.as_ref().ok()?))).collect();
@@ -202,6 +207,11 @@ fn ds_lines(keys: &ZoneKeys) -> Vec<String> {
     let record = |key: &Key, digest| key.ds(&keys.zone, digest).map(|ds| format!("{} IN DS {ds}", keys.zone));
     let both = |key: &Key| [DigestType::Sha256, DigestType::Sha384].map(|digest| record(key, digest));
     keys.for_parent().flat_map(both).flatten().collect()
+}
+
+/// What the parent of a zone should have.
+fn delegation(keys: &ZoneKeys) -> serde_json::Value {
+    serde_json::json!({ "zone": keys.zone.undotted(), "ds": ds_lines(keys) })
 }
 
 fn json(found: &[(&str, &ZoneKeys)]) -> serde_json::Value {

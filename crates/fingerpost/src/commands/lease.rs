@@ -13,9 +13,10 @@ use anyhow::{Context, Result, bail};
 use tokio::runtime::Runtime;
 use tokio::time::sleep;
 
+use super::Ending;
 use super::signals::Signals;
-use super::{Ending, logging};
-use crate::cli::{LeaseArguments, LogFormat};
+use crate::cli::LeaseArguments;
+use crate::console;
 use gate::{Gate, Held, Look};
 use running::Running;
 
@@ -25,7 +26,6 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 const LOST: u8 = 75;
 
 pub(super) fn run(arguments: &LeaseArguments) -> Result<Ending> {
-    logging::start("warn", LogFormat::Text);
     if arguments.renew >= arguments.lease {
         bail!("--renew {:?} must be shorter than --lease {:?}", arguments.renew, arguments.lease);
     }
@@ -42,7 +42,7 @@ async fn guard(arguments: &LeaseArguments) -> Result<Ending> {
         held = gate.wait() => held?,
         () = signals.ended() => return Ok(Ending::Good),
     };
-    eprintln!("the lease is held (generation {})", held.generation);
+    console::note(&format!("the lease is held (generation {})", held.generation));
     let running = Running::start(&arguments.command, held.generation)?;
     let ending = watch(running, &mut gate, held, arguments, &mut signals).await;
     gate.release().await;
@@ -64,14 +64,14 @@ async fn watch(
             code = running.ended() => return Ok(Ending::Code(code?)),
             () = signals.ended() => return end(running, held.until, None).await,
             () = sleep(term_at.saturating_duration_since(Instant::now())) => {
-                eprintln!("the lease cannot be renewed: the command is ended");
+                console::error("the lease cannot be renewed: the command is ended");
                 return end(running, held.until, Some(LOST)).await;
             }
             look = gate.look() => match look {
                 Look::Held(now) if now.generation == held.generation => held = later(held, now),
                 Look::Unknown => {}
                 Look::Held(_) | Look::Lost => {
-                    eprintln!("the lease is lost: the command is ended");
+                    console::error("the lease is lost: the command is ended");
                     return end(running, held.until, Some(LOST)).await;
                 }
             },

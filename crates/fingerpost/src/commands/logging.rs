@@ -5,20 +5,31 @@ use std::io::{self, IsTerminal, Write, stderr};
 use dns::without_passwords;
 use tracing_subscriber::EnvFilter;
 
-use crate::cli::LogFormat;
+use crate::cli::{LogFormat, MessageArguments};
 
-/// Starts the log; `RUST_LOG` says what is in it, else `level` does.
-pub(super) fn start(level: &str, format: LogFormat) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| level.into());
+/// Starts the log. A flag says what is in it, else `RUST_LOG` does, else `level`.
+pub(super) fn start(level: &str, messages: &MessageArguments) {
+    let filter = match flagged(messages) {
+        Some(level) => level.into(),
+        None => EnvFilter::try_from_default_env().unwrap_or_else(|_| level.into()),
+    };
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| WithoutPasswords(stderr()))
         .with_ansi(stderr().is_terminal());
     // Logging can be set up once; where it is already, that one does.
-    let _ = match format {
+    let _ = match messages.log_format {
         LogFormat::Text => log.try_init(),
         LogFormat::Json => log.json().try_init(),
     };
+}
+
+fn flagged(messages: &MessageArguments) -> Option<&'static str> {
+    match messages {
+        MessageArguments { quiet: true, .. } => Some("error"),
+        MessageArguments { verbose: true, .. } => Some("debug"),
+        _ => None,
+    }
 }
 
 /// Hides the passwords of URLs in what is written. The log writes one whole event at a time.

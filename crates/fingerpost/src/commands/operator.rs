@@ -5,8 +5,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use tokio::runtime::Builder;
 
+use super::Ending;
 use super::signals::Signals;
-use super::{Ending, logging};
 use crate::cli::OperatorArguments;
 use crate::operator;
 
@@ -14,7 +14,6 @@ use crate::operator;
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 pub(super) fn run(arguments: &OperatorArguments) -> Result<Ending> {
-    logging::start("info", arguments.log_format);
     // One thread does all of it: the work is a stream of small things, and handing each of them from
     // thread to thread would cost more than doing it.
     let runtime =

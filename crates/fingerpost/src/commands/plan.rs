@@ -6,6 +6,7 @@ use planner::document::{Document, DocumentBroken};
 
 use super::{Ending, print, report};
 use crate::cli::{PlanArguments, PlanOutput, PlanShow};
+use crate::console;
 use crate::planned::{self, Before, ClusterPlan, Planned, Review};
 use crate::render::numbers::count;
 use crate::render::{self, Palette};
@@ -58,7 +59,7 @@ fn of_cluster(arguments: &PlanArguments, date: Date, palette: Palette) -> Result
     print(&text(&planned.plan, Some(&review), arguments, palette)?)?;
     if !arguments.shows_status() && !review.statuses.is_empty() {
         let objects = count(review.statuses.len() as u64, "object");
-        eprintln!("the status of {objects} would be written besides: --show status prints it");
+        console::note(&format!("the status of {objects} would be written besides: --show status prints it"));
     }
     // The operator writes statuses too.
     Ok(if planned.is_partial() { Ending::Failed } else { ending(&review, arguments, true) })
@@ -85,9 +86,9 @@ fn require_comparison(arguments: &PlanArguments) -> Result<()> {
 /// A plan of an older fingerpost says less, so that less can be compared.
 fn warn_of_older(before: &Document) {
     if !before.has_steering() {
-        eprintln!(
+        console::warning(
             "--against: this plan was made by an older fingerpost and has no weights, places, order and health checks: \
-             changes of these are not shown"
+             changes of these are not shown",
         );
     }
 }
@@ -97,10 +98,10 @@ fn ending(review: &Review, arguments: &PlanArguments, statuses: bool) -> Ending 
     let (removed, before) = (review.tally.remove, review.record_sets_before);
     let excess = arguments.max_deletes.filter(|most| !most.permits(removed, before));
     if let Some(most) = excess {
-        eprintln!(
+        console::error(&format!(
             "fingerpost: {removed} of {} would be removed, and --max-deletes permits {most}",
             count(before as u64, "record set")
-        );
+        ));
     }
     match excess {
         _ if !review.broken.is_empty() => Ending::Failed,
@@ -121,7 +122,7 @@ fn after(arguments: &PlanArguments, date: Date, before: Option<&mut Before>) -> 
     let rules = arguments.tenancy.rules();
     let planned = Planned::read_after(&arguments.folders.folders, date, &rules, before)?;
     report(&planned.problems);
-    planned.foreign_notes().iter().for_each(|note| eprintln!("{note}"));
+    planned.foreign_notes().iter().for_each(|note| console::warning(note));
     let plan = Document::of(&planned.planner);
     let broken = planned.broken(&plan);
     Ok(After { plan, broken, whole: !planned.is_partial() })

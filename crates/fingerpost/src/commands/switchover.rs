@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &SwitchoverArguments, palette: Palette) -> Result<E
         true => Box::new(cluster::Cluster::open(arguments)?),
         false => Box::new(instance::Running::new(arguments)?),
     };
-    switch(&mut *place, arguments, &mut Steps::new(palette))
+    switch(&mut *place, arguments, &mut Steps::new(palette, arguments.output))
 }
 
 fn switch(place: &mut dyn Place, arguments: &SwitchoverArguments, steps: &mut Steps) -> Result<Ending> {

@@ -13,8 +13,6 @@ mod notices;
 mod samples;
 mod serials;
 
-pub(super) use delivering::owner;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,9 +27,10 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 
+use super::Ending;
 use super::signals::Signals;
-use super::{Ending, logging};
-use crate::cli::{LogFormat, UpArguments};
+use crate::cli::UpArguments;
+use crate::console;
 use crate::deliveries::{Deliveries, Memory};
 use crate::directing::Directing;
 use crate::http::gate::is_loopback;
@@ -45,6 +44,7 @@ use crate::instance::signing::KeySource;
 use crate::instance::transfers::{Means, Transfers};
 use crate::instance::{Instance, guarded, saved};
 use crate::keys::KeyFolder;
+use crate::owner;
 use crate::planned;
 use crate::probes::Probes;
 use crate::progress;
@@ -62,7 +62,6 @@ const RETRY: Duration = Duration::from_secs(5);
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 pub(super) fn run(arguments: &UpArguments, palette: Palette) -> Result<Ending> {
-    logging::start("warn", LogFormat::Text);
     let runtime = Runtime::new().context("cannot start")?;
     let ending = runtime.block_on(serve(arguments, palette));
     runtime.shutdown_timeout(LAST_WAIT);
@@ -112,13 +111,13 @@ fn serve_pages(
     let plan_pages = || http::api_pages(instance.clone(), gate.clone());
     let mut pages = http::status_pages(instance.clone());
     if *plan == ApiPlan::Merged {
-        pages = pages.merge(plan_pages()).merge(orders());
+        pages = http::with_errors(pages.merge(plan_pages()).merge(orders()));
     }
     let mut serving = vec![http::serve(page, pages, limits)];
     if let Some(api) = api {
         let is_local = is_loopback(api.address()?);
         let pages = if is_local { plan_pages().merge(orders()) } else { plan_pages() };
-        serving.push(api.serve(pages, limits));
+        serving.push(api.serve(http::with_errors(pages), limits));
     }
     Ok(serving)
 }
@@ -133,7 +132,7 @@ fn open_state(arguments: &UpArguments, clusters: &[ClusterFolders]) -> Result<Op
         Ok(state) => Ok(Some(Arc::new(state))),
         // Nobody asked for a directory that this user cannot have.
         Err(error) if arguments.state.is_none() => {
-            eprintln!("{:#}; going on without keeping state", anyhow::Error::from(error));
+            console::warning(&format!("{:#}; going on without keeping state", anyhow::Error::from(error)));
             Ok(None)
         }
         Err(error) => Err(error.into()),
@@ -144,6 +143,7 @@ fn open_state(arguments: &UpArguments, clusters: &[ClusterFolders]) -> Result<Op
 struct Up {
     instance: Arc<Instance>,
     clusters: Vec<ClusterFolders>,
+    owner: Result<String, Arc<str>>,
     state: Option<Arc<StateDir>>,
     keeper: Option<Keeper>,
     holders: Option<HolderKeeper>,
@@ -185,9 +185,10 @@ impl Up {
         let instance = Arc::new(Instance::new(move || Planner::new(made.clone()).under(rules.clone())));
         let secrets = Arc::new(LocalSecrets::new(arguments.secrets.clone().map(SecretFiles::new)));
         let (secret_changes, told) = watch::channel(0);
+        let owner = owner_id(arguments, state.as_deref(), &clusters);
         let circumstances = delivering::circumstances(
             arguments,
-            &clusters,
+            owner.clone(),
             state.as_deref(),
             secrets.clone(),
             told,
@@ -216,6 +217,7 @@ impl Up {
             holders: state.clone().map(|state| HolderKeeper::new(state, instance.clone(), names)),
             instance,
             clusters,
+            owner,
             state,
             saved_ports: ports.clone(),
             ports: Ports::of_earlier_run(ports),
@@ -326,6 +328,9 @@ impl Up {
             &self.clusters,
             http,
             self.state.as_deref(),
+            self.owner
+                .as_deref()
+                .unwrap_or("none: records are delivered with --owner NAME or --state DIR only"),
             self.palette,
         );
     }
@@ -345,7 +350,7 @@ impl Up {
         loop {
             tokio::select! {
                 () = signals.ended() => return,
-                changes = self.deliveries.next() => self.take_changes(changes).await,
+                changes = self.deliveries.next() => self.take_delivered(changes).await,
                 changes = self.directing.next() => self.take_directions(changes).await,
                 changes = self.probes.next() => self.take_changes(changes).await,
                 changes = self.transferred.next() => self.take_changes(changes).await,
@@ -382,6 +387,12 @@ impl Up {
         if let Err(error) = guarded(|| self.notices.unused_files(&self.instance.planner())) {
             self.notices.trouble(&error.to_string());
         }
+    }
+
+    /// Prints what was written to providers, and plans it.
+    async fn take_delivered(&mut self, changes: Vec<Change>) {
+        self.notices.written(&self.deliveries.take_written());
+        self.take_changes(changes).await;
     }
 
     /// Plans changes and serves the plan. Whatever fails, the last answers stay.
@@ -486,6 +497,18 @@ impl Up {
         if let Some(keeper) = self.keeper {
             keeper.finish().await;
         }
+    }
+}
+
+/// The owner ID of this process, or why there is none.
+fn owner_id(
+    arguments: &UpArguments,
+    state: Option<&StateDir>,
+    clusters: &[ClusterFolders],
+) -> Result<String, Arc<str>> {
+    match &arguments.delivery.owner {
+        Some(owner) => Ok(owner.clone()),
+        None => owner::of_state(state, clusters).map_err(|why| why.to_string().into()),
     }
 }
 

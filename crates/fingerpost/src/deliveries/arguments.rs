@@ -54,7 +54,10 @@ pub struct DeliveryArguments {
     /// Where requests may go.
     #[command(flatten)]
     pub targets: TargetArguments,
-    /// Who we are in the ownership marks at providers; must differ between clusters that share one
+    /// The owner ID in ownership records at providers; it must differ between clusters that share one
+    ///
+    /// Default: the operator takes the uid of the namespace kube-system. `up` makes an ID at random at the
+    /// first use of a state directory, keeps it there and prints it at the start.
     #[arg(long, value_name = "NAME", env = "FINGERPOST_OWNER", help_heading = HEADING)]
     pub owner: Option<String>,
     /// How often a DNSClass is asked how it is

@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::credentials::{Credentials, UNKNOWN, gather};
 use super::reports::Health;
+use super::timed::Timed;
 use super::{Circumstances, Told, Word, connect, owner_at};
 
 /// How long until credentials that could not be had are looked for again.
@@ -70,9 +71,10 @@ impl Attendant {
 
     fn connect(&self, gathered: &Result<Credentials, Trouble>) -> Connected {
         let Circumstances { guard, owner, .. } = &self.circumstances;
-        let owner = owner.as_ref().ok_or_else(nobody)?;
+        let owner = owner.as_ref().map_err(|why| no_owner(why))?;
         gathered.as_ref().map_err(Clone::clone).and_then(|credentials| {
             connect::provider(&self.spec, credentials, guard, &owner_at(owner, &self.class))
+                .map(|provider| Timed::of(&self.class, provider, &self.circumstances.counts))
         })
     }
 
@@ -138,14 +140,11 @@ fn is_news(known: Option<&Result<Credentials, Trouble>>, gathered: &Result<Crede
     known != Some(gathered) && !(is_silence && matches!(known, Some(Ok(_))))
 }
 
-fn nobody() -> Trouble {
+fn no_owner(why: &str) -> Trouble {
     Trouble {
         reason: "InvalidConfiguration",
         code: "INVALID_CONFIGURATION",
-        message:
-            "it is not known who we are at a provider: let the operator read the namespace kube-system, \
-                  whose uid tells clusters apart, or give --owner"
-                .to_owned(),
+        message: format!("there is no owner ID for ownership records: {why}"),
     }
 }
 

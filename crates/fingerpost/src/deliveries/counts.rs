@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use backends::delivery::{Report, SetResult, Written};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 
 /// What is counted of one class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,14 +22,67 @@ pub struct ClassCounts {
     pub names: usize,
 }
 
+/// What is asked of a provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Request {
+    /// How it is.
+    Health,
+    /// What it holds.
+    Read,
+    /// To hold something else.
+    Write,
+}
+
+/// Which requests.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct RequestLabels {
+    class: String,
+    request: &'static str,
+}
+
+/// How long requests to providers took.
+pub type Times = Family<RequestLabels, Histogram, fn() -> Histogram>;
+
 /// What is counted of all classes; clones share it.
-#[derive(Clone, Debug, Default)]
-pub struct Counts(Arc<Mutex<BTreeMap<Arc<str>, ClassCounts>>>);
+#[derive(Clone, Debug)]
+pub struct Counts {
+    classes: Arc<Mutex<BTreeMap<Arc<str>, ClassCounts>>>,
+    times: Times,
+}
+
+impl Default for Counts {
+    fn default() -> Counts {
+        // From 1 ms to 16 s.
+        let histogram: fn() -> Histogram = || Histogram::new(exponential_buckets(0.001, 2.0, 15));
+        Counts { classes: Arc::default(), times: Family::new_with_constructor(histogram) }
+    }
+}
+
+impl Request {
+    const ALL: [Request; 3] = [Request::Health, Request::Read, Request::Write];
+
+    fn word(self) -> &'static str {
+        match self {
+            Request::Health => "health",
+            Request::Read => "read",
+            Request::Write => "write",
+        }
+    }
+}
 
 impl Counts {
     /// What was counted so far, by class.
     pub fn snapshot(&self) -> BTreeMap<Arc<str>, ClassCounts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.classes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How long requests took.
+    pub fn times(&self) -> Times {
+        self.times.clone()
+    }
+
+    pub(super) fn took(&self, class: &str, request: Request, time: Duration) {
+        self.times.get_or_create(&labels(class, request)).observe(time.as_secs_f64());
     }
 
     pub(super) fn hear(&self, class: &Arc<str>, reports: &[Report]) {
@@ -42,13 +99,23 @@ impl Counts {
 
     /// Forgets a class that is gone, and everything when this replica no longer delivers.
     pub(super) fn keep_only(&self, classes: impl Fn(&str) -> bool) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|class, _| classes(class));
+        let mut counts = self.classes.lock().unwrap_or_else(PoisonError::into_inner);
+        for class in counts.keys().filter(|class| !classes(class)) {
+            for request in Request::ALL {
+                self.times.remove(&labels(class, request));
+            }
+        }
+        counts.retain(|class, _| classes(class));
     }
 
     fn change(&self, class: &Arc<str>, change: impl FnOnce(&mut ClassCounts)) {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.classes.lock().unwrap_or_else(PoisonError::into_inner);
         change(counts.entry(class.clone()).or_default());
     }
+}
+
+fn labels(class: &str, request: Request) -> RequestLabels {
+    RequestLabels { class: class.to_owned(), request: request.word() }
 }
 
 impl ClassCounts {

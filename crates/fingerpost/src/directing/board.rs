@@ -114,6 +114,13 @@ impl Board {
         self.lock().iter().map(|(key, entry)| (key.clone(), entry.direction.clone())).collect()
     }
 
+    /// The directions of Placements with a witness, by name, at most so many.
+    pub fn witnessed(&self, most: usize) -> Vec<(String, Direction)> {
+        let entries = self.lock();
+        let witnessed = entries.iter().filter(|(_, entry)| entry.rules.witness.is_some());
+        witnessed.take(most).map(|(key, entry)| (name_of(&key.1), entry.direction.clone())).collect()
+    }
+
     /// The Placement with a name: as NAMESPACE/NAME, by its own name or by its hostname.
     fn find(&self, name: &str) -> Result<Entry, OrderError> {
         let is_it = |key: &Key, entry: &Entry| {

@@ -1,6 +1,9 @@
 //! Counters in the text form that Prometheus reads.
 
+mod placements;
 mod probes;
+pub mod process;
+mod zones;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,6 +44,7 @@ pub fn response(registry: &Registry) -> Response {
 
 /// What an instance has to count.
 pub fn register(registry: &mut Registry, instance: &Instance) {
+    process::add(registry);
     let registry = registry.sub_registry_with_prefix("fingerpost");
     let facts = instance.facts().clone();
     add_answers(registry, &facts.listeners, &instance.views.load());
@@ -48,7 +52,10 @@ pub fn register(registry: &mut Registry, instance: &Instance) {
     add_plan(registry, instance);
     add_facts(registry, &facts, instance.is_ready());
     add_deliveries(registry, &instance.deliveries.snapshot());
+    let help = "How long requests to the provider of a class took";
+    registry.register("provider_request_duration_seconds", help, instance.deliveries.times());
     probes::add(registry, &instance.sightings);
+    placements::add(registry, &instance.planner(), &instance.directions);
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -254,6 +261,7 @@ fn add_transfers(registry: &mut Registry, archive: &Archive) {
 fn add_plan(registry: &mut Registry, instance: &Instance) {
     let zones = instance.planner().zones();
     let records = zones.iter().map(|zone| zone.entry_count).sum();
+    zones::add(registry, &zones, &instance.views.load());
     gauge(registry, "zones", "Zones in the plan", zones.len() as u64);
     gauge(registry, "records", "Records in the plan, those of zone files included", records);
     registry.register("plan_duration_seconds", "How long planning took", instance.plan_seconds.clone());

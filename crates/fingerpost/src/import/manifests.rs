@@ -1,10 +1,11 @@
 //! Record sets as manifests that plan to just these record sets.
 
+use backends::SetKey;
 use backends::webhook::record::record;
-use dns::{Name, RecordSet, Rtype, Soa};
+use dns::{Name, RecordSet, Soa};
 use serde_json::{Value, json};
 
-use super::{Item, Verdict, is_executed};
+use super::{Item, Verdict, is_executed, is_own_servers};
 
 /// Which kinds the manifests are of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -27,50 +28,62 @@ pub struct Target<'a> {
     pub zone: &'a Name,
     /// The namespace.
     pub namespace: &'a str,
+    /// The Zone object that there is of the zone.
+    pub declared: Option<&'a DeclaredZone>,
 }
 
-/// The manifests of what is or becomes ours, and the record sets that cannot be written so.
-pub fn manifests(
-    form: Form,
-    target: Target<'_>,
-    soa: Option<&Soa>,
-    items: &[Item],
-) -> (Vec<Value>, Vec<RecordSet>) {
-    let of_interest =
-        items.iter().filter(|item| item.verdict != Verdict::LeftAlone || is_executed(&item.set));
+/// A Zone object that declares the zone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeclaredZone {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// What was made of record sets.
+#[derive(Clone, Debug, Default)]
+pub struct Manifests {
+    /// The manifests.
+    pub documents: Vec<Value>,
+    /// The record sets that cannot be written so.
+    pub unwritable: Vec<RecordSet>,
+    /// How many record sets the manifests declare.
+    pub sets: usize,
+}
+
+/// The manifests of what is or becomes ours and no object declares, and the record sets that cannot be written so.
+pub fn manifests(form: Form, target: Target<'_>, soa: Option<&Soa>, items: &[Item]) -> Manifests {
+    let undeclared = items.iter().filter(|item| item.planned.is_none());
+    let of_interest = undeclared.filter(|item| item.verdict != Verdict::LeftAlone || is_executed(&item.set));
     let is_writable = |set: &&RecordSet| !is_executed(set) && !set.data.iter().any(is_reserved);
     let (ours, unwritable): (Vec<&RecordSet>, Vec<&RecordSet>) =
         of_interest.map(|item| &item.set).partition(is_writable);
-    let unwritable = unwritable.into_iter().cloned();
-    match form {
-        Form::DnsRecord => {
-            let (manifests, others) = dns_records(target, &ours);
-            (manifests, others.into_iter().chain(unwritable).collect())
-        }
-        Form::Zone => (zone(target, soa, &ours), unwritable.collect()),
-    }
+    let mut made = match form {
+        Form::DnsRecord => dns_records(target, &ours),
+        Form::Zone => zone(target, soa, &ours),
+    };
+    made.unwritable.extend(unwritable.into_iter().cloned());
+    made
 }
 
 fn is_reserved(data: &dns::Rdata) -> bool {
     dns::reserved_data(data).is_some()
 }
 
-fn dns_records(target: Target<'_>, sets: &[&RecordSet]) -> (Vec<Value>, Vec<RecordSet>) {
-    let (mut manifests, mut others) = (Vec::new(), Vec::new());
-    for set in sets {
+fn dns_records(target: Target<'_>, sets: &[&RecordSet]) -> Manifests {
+    let mut made = Manifests::default();
+    for set in sets.iter().filter(|set| !is_own_servers(&SetKey::of(set), target.zone)) {
         match dns_record(target, set) {
-            Some(manifest) => manifests.push(manifest),
-            None => others.push((*set).clone()),
+            Some(manifest) => made.documents.push(manifest),
+            None => made.unwritable.push((*set).clone()),
         }
     }
-    (manifests, others)
+    made.sets = made.documents.len();
+    made
 }
 
 fn dns_record(target: Target<'_>, set: &RecordSet) -> Option<Value> {
-    // A zone's own name servers are the zone's, and an alias cannot stand beside them.
-    if set.name == *target.zone && set.rtype == Rtype::NS {
-        return None;
-    }
     let record = record(set, target.zone, false)?;
     let mut spec = json!({
         "type": record.r#type,
@@ -90,18 +103,37 @@ fn dns_record(target: Target<'_>, set: &RecordSet) -> Option<Value> {
     api::validate(&object).is_empty().then_some(manifest)
 }
 
-fn zone(target: Target<'_>, soa: Option<&Soa>, sets: &[&RecordSet]) -> Vec<Value> {
-    let is_own_servers = |set: &RecordSet| set.name == *target.zone && set.rtype == Rtype::NS;
-    let servers: Vec<Name> = sets
-        .iter()
-        .filter(|set| is_own_servers(set))
-        .flat_map(|set| set.data.iter())
-        .filter_map(|data| data.target())
-        .collect();
-    let ttl = sets.iter().find(|set| is_own_servers(set)).map(|set| set.ttl);
+/// A Zone, unless there is one, with its Records.
+fn zone(target: Target<'_>, soa: Option<&Soa>, sets: &[&RecordSet]) -> Manifests {
+    let (servers, others): (Vec<&RecordSet>, Vec<&RecordSet>) =
+        sets.iter().partition(|set| is_own_servers(&SetKey::of(set), target.zone));
+    let name = object_name(&target.zone.undotted());
+    let zone_ref = match target.declared {
+        Some(declared) if declared.namespace == target.namespace => json!({ "name": declared.name }),
+        Some(declared) => json!({ "name": declared.name, "namespace": declared.namespace }),
+        None => json!({ "name": name }),
+    };
+    let mut made = Manifests { sets: others.len(), ..Manifests::default() };
+    if target.declared.is_none() {
+        made.sets += servers.len();
+        made.documents.push(object(
+            "kubi.zone/v1alpha1",
+            "Zone",
+            target,
+            &name,
+            zone_spec(target, soa, &servers),
+        ));
+    }
+    made.documents.extend(others.iter().flat_map(|set| records(target, &zone_ref, set)));
+    made
+}
+
+fn zone_spec(target: Target<'_>, soa: Option<&Soa>, servers: &[&RecordSet]) -> Value {
     let mut spec = json!({ "domainName": target.zone.to_string(), "dnsClassRef": { "name": target.class } });
-    if let Some(ttl) = ttl {
-        spec["ttl"] = json!(ttl);
+    if let Some(servers) = servers.first() {
+        let names = servers.data.iter().filter_map(|data| data.target());
+        spec["ttl"] = json!(servers.ttl);
+        spec["nameServers"] = names.map(|name| json!(name.to_string())).collect();
     }
     if let Some(soa) = soa {
         spec["refresh"] = json!(soa.refresh);
@@ -110,23 +142,15 @@ fn zone(target: Target<'_>, soa: Option<&Soa>, sets: &[&RecordSet]) -> Vec<Value
         spec["negativeResponseCache"] = json!(soa.minimum);
         spec["admin"] = json!(soa.rname.to_string());
     }
-    if !servers.is_empty() {
-        spec["nameServers"] = servers.iter().map(|name| json!(name.to_string())).collect();
-    }
-    let name = object_name(&target.zone.undotted());
-    let mut manifests = vec![object("kubi.zone/v1alpha1", "Zone", target, &name, spec)];
-    for set in sets.iter().filter(|set| !is_own_servers(set)) {
-        manifests.extend(records(target, &name, set));
-    }
-    manifests
+    spec
 }
 
-fn records(target: Target<'_>, zone: &str, set: &RecordSet) -> Vec<Value> {
+fn records(target: Target<'_>, zone_ref: &Value, set: &RecordSet) -> Vec<Value> {
     let several = set.data.len() > 1;
     let record = |(number, data): (usize, &dns::Rdata)| {
         let spec = json!({
             "domainName": set.name.to_string(),
-            "zoneRef": { "name": zone },
+            "zoneRef": zone_ref,
             "type": set.rtype.to_string(),
             "ttl": set.ttl,
             "rdata": data.to_string(),

@@ -3,7 +3,7 @@
 use dns::Rdata;
 use rstest::rstest;
 
-use super::manifests::{Form, Target, manifests};
+use super::manifests::{DeclaredZone, Form, Target, manifests};
 use super::*;
 
 const ZONE: &str = "example.com";
@@ -46,7 +46,7 @@ fn entries() -> Vec<Entry> {
 }
 
 fn choice(adopt_owner: Option<&str>) -> Choice {
-    Choice { owner: "us".to_owned(), adopt_owner: adopt_owner.map(str::to_owned), naming: Naming::default() }
+    Choice { owner: "us".to_owned(), adopt_owner: adopt_owner.map(str::to_owned), ..Choice::default() }
 }
 
 fn verdicts(adopt_owner: Option<&str>) -> Vec<(String, Verdict)> {
@@ -118,11 +118,11 @@ fn manifests_plan_to_what_was_imported() {
     ];
     let entries: Vec<Entry> = content.iter().cloned().map(Entry::from).collect();
     let zone = name(ZONE);
-    let items = items(&zone, &entries, &choice(None), &BTreeMap::new());
     let soa = set("example.com", "SOA", &["ns.example.com. noc.example.com. 1 2 3 4 5"]).data[0].as_soa();
     for form in [Form::DnsRecord, Form::Zone] {
-        let target = Target { class: "edge", zone: &zone, namespace: "dns" };
-        let (manifests, _) = manifests(form, target, soa.as_ref(), &items);
+        let items = items(&zone, &entries, &Choice { form, ..choice(None) }, &BTreeMap::new());
+        let target = Target { class: "edge", zone: &zone, namespace: "dns", declared: None };
+        let manifests = manifests(form, target, soa.as_ref(), &items).documents;
         let class = serde_json::json!({"apiVersion": "dns.homelab.mortenolsen.pro/v1alpha1", "kind": "DNSClass",
             "metadata": {"name": "edge"}, "spec": {"server": "http://dns.example.net"}});
         let mut planner = planner::Planner::new(vec!["default".to_owned()]);
@@ -146,6 +146,59 @@ fn manifests_plan_to_what_was_imported() {
     }
 }
 
+#[test]
+fn what_an_object_declares_becomes_no_manifest_again() {
+    let zone = name(ZONE);
+    let ours = set("ours.example.com", "A", &["192.0.2.99"]);
+    let planned = BTreeMap::from([(SetKey::of(&ours), ours)]);
+    for form in [Form::DnsRecord, Form::Zone] {
+        let items = items(&zone, &entries(), &Choice { form, ..choice(None) }, &planned);
+        let declared = DeclaredZone { namespace: "dns".to_owned(), name: "theirs".to_owned() };
+        let target = Target { class: "edge", zone: &zone, namespace: "other", declared: Some(&declared) };
+        let made = manifests(form, target, None, &items);
+        assert_eq!((made.documents.len(), made.sets), (1, 1), "{form:?} {:?}", made.documents);
+        assert!(made.documents[0].to_string().contains("free"), "{:?}", made.documents);
+        if form == Form::Zone {
+            let zone_ref = &made.documents[0]["spec"]["zoneRef"];
+            assert_eq!(*zone_ref, serde_json::json!({"name": "theirs", "namespace": "dns"}));
+        }
+    }
+}
+
+#[test]
+fn what_a_server_makes_by_signing_is_no_content() {
+    let signed = [
+        set("example.com", "NSEC3PARAM", &["1 0 0 -"]),
+        set(
+            "example.com",
+            "CDS",
+            &["1 13 2 0000000000000000000000000000000000000000000000000000000000000000"],
+        ),
+        set("www.example.com", "A", &["192.0.2.1"]),
+    ];
+    let entries: Vec<Entry> = signed.into_iter().map(Entry::from).collect();
+    let items = items(&name(ZONE), &entries, &choice(None), &BTreeMap::new());
+    assert_eq!(items.iter().map(|item| item.set.rtype).collect::<Vec<_>>(), [Rtype::A]);
+}
+
+#[rstest]
+#[case("192.0.2.1", false, Verdict::Adopted)]
+#[case("192.0.2.2", false, Verdict::LeftAlone)]
+#[case("192.0.2.2", true, Verdict::Changed)]
+fn where_there_are_no_ownership_records_only_equal_or_adopted_sets_become_ours(
+    #[case] address: &str,
+    #[case] adopts: bool,
+    #[case] verdict: Verdict,
+) {
+    let (held, wanted) =
+        (set("www.example.com", "A", &["192.0.2.1"]), set("www.example.com", "A", &[address]));
+    let key = SetKey::of(&held);
+    let unmarked = if adopts { BTreeSet::from([key.clone()]) } else { BTreeSet::new() };
+    let choice = Choice { unmarked: Some(unmarked), ..choice(None) };
+    let items = items(&name(ZONE), &[held.into()], &choice, &BTreeMap::from([(key, wanted)]));
+    assert_eq!((items[0].verdict, &items[0].holder), (verdict, &Holder::Unknown));
+}
+
 fn program(owner: &str) -> RecordSet {
     let data = Rdata::from_wire(STEERED, b"\0\x01\x0b'192.0.2.1'").unwrap();
     RecordSet::new(name(owner), STEERED, 300, vec![data])
@@ -157,11 +210,11 @@ fn a_program_is_left_alone_without_a_manifest_and_replaced_where_the_plan_has_ad
     let items_of = |planned| items(&name(ZONE), &entries, &choice(None), &planned);
     let alone = items_of(BTreeMap::new());
     assert_eq!(alone[0].verdict, Verdict::LeftAlone);
-    let target = Target { class: "edge", zone: &name(ZONE), namespace: "dns" };
+    let target = Target { class: "edge", zone: &name(ZONE), namespace: "dns", declared: None };
     for form in [Form::DnsRecord, Form::Zone] {
-        let (manifests, others) = manifests(form, target, None, &alone);
-        assert!(manifests.iter().all(|manifest| manifest["kind"] == "Zone"), "{manifests:?}");
-        assert_eq!(others, [program("lua.example.com")]);
+        let made = manifests(form, target, None, &alone);
+        assert!(made.documents.iter().all(|manifest| manifest["kind"] == "Zone"), "{made:?}");
+        assert_eq!(made.unwritable, [program("lua.example.com")]);
     }
     assert_eq!(backends::powerdns::shown(&alone[0].set.data[0]), "LUA A \"'192.0.2.1'\"");
 

@@ -39,6 +39,10 @@ impl Fence for Leads {
     }
 }
 
+/// Why there is no owner ID in a cluster.
+const UNKNOWN_CLUSTER: &str = "let the operator read the namespace kube-system, whose uid tells clusters apart, or give \
+                               --owner";
+
 impl Operator<'_> {
     /// Probes that have nothing to do yet. They outlive a plan that failed, so that nothing is forgotten.
     pub(super) fn probes(&self, instance: &Instance) -> Result<Arc<Probes>> {
@@ -51,8 +55,8 @@ impl Operator<'_> {
     pub(super) async fn deliveries(&self, counts: Counts) -> Result<Deliveries> {
         let delivery = &self.arguments.delivery;
         let owner = match &delivery.owner {
-            Some(owner) => Some(owner.clone()),
-            None => owner(&self.connection).await,
+            Some(owner) => Ok(owner.clone()),
+            None => owner(&self.connection).await.ok_or_else(|| UNKNOWN_CLUSTER.into()),
         };
         self.forbidden.known().await;
         let guard = Arc::new(delivery.targets.guard(self.forbidden.clone())?);

@@ -9,7 +9,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::embedded::Condition;
-use crate::http::metrics::response;
+use crate::http::metrics::{process, response};
 
 /// What is counted.
 #[derive(Clone, Debug, Default)]
@@ -40,19 +40,21 @@ impl Metrics {
 
     /// The page.
     pub fn page(&self, nonces: Option<usize>, store: Option<Condition>) -> Response {
-        let mut registry = Registry::with_prefix("fingerpost_provider");
+        let mut all = Registry::default();
+        process::add(&mut all);
+        let registry = all.sub_registry_with_prefix("fingerpost_provider");
         registry.register("requests", "Requests by endpoint and status", self.requests.clone());
         registry.register("refusals", "Requests that were refused, by code", self.refusals.clone());
         if let Some(nonces) = nonces {
-            add(&mut registry, "nonces", "Nonces that are remembered", nonces);
+            add(registry, "nonces", "Nonces that are remembered", nonces);
         }
         if let Some(Condition { damaged_zones, is_writable }) = store {
             let help = "Zones that are not served because their records are damaged on the disk";
-            add(&mut registry, "damaged_zones", help, damaged_zones);
+            add(registry, "damaged_zones", help, damaged_zones);
             let help = "1 while the disk takes writes to the embedded store";
-            add(&mut registry, "store_writable", help, usize::from(is_writable));
+            add(registry, "store_writable", help, usize::from(is_writable));
         }
-        response(&registry)
+        response(&all)
     }
 }
 

@@ -34,7 +34,7 @@ fn line(change: &RecordChange, palette: Palette) -> String {
     palette.signed(sign, &format!("{sign} {what}{place}")) + &palette.faint(&origin(change))
 }
 
-fn told(set: &RecordSet) -> String {
+pub(super) fn told(set: &RecordSet) -> String {
     format!("{} {} {} {}", set.name, set.ttl, set.rtype, data(set))
 }
 

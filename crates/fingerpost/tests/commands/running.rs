@@ -59,6 +59,11 @@ impl Running {
         self.word_after("  http ")
     }
 
+    /// The owner ID, as it printed at the start.
+    pub(crate) fn owner(&self) -> String {
+        self.word_after("  owner ")
+    }
+
     fn word_after(&self, start: &str) -> String {
         let output = self.output();
         let line =

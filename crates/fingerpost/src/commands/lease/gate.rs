@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::cli::LeaseArguments;
+use crate::console;
 use crate::http::client::{anywhere, authorization, trust};
 use crate::operator::lease::unique_identity;
 use crate::secrets::{Missing, Secret, SecretFiles, SecretName, Secrets};
@@ -69,7 +70,7 @@ impl Gate {
             let trouble = self.trouble().await;
             if trouble != told {
                 if let Some(trouble) = &trouble {
-                    eprintln!("waiting for the lease: {}", dns::without_passwords(&trouble.to_string()));
+                    console::note(&format!("waiting for the lease: {trouble}"));
                 }
                 told = trouble;
             }
@@ -121,7 +122,7 @@ impl Gate {
         let given_back = reports
             .wait_for(|report| report.seen.as_ref().is_some_and(|seen| seen.document.holder != *holder));
         if tokio::time::timeout(LAST_CALL, given_back).await.is_err() {
-            eprintln!("the lease could not be given back: others wait until it has run out");
+            console::error("the lease could not be given back: others wait until it has run out");
         }
     }
 }

@@ -9,6 +9,7 @@ use super::Place;
 use super::state::State;
 use crate::cli::SwitchoverArguments;
 use crate::http::client::ApiClient;
+use crate::http::errors::{NO_PAGE, message};
 use crate::http::leases::HEADER;
 
 /// How long one call may take; an `up` that hangs must not outlast the command's own timeout.
@@ -33,7 +34,7 @@ impl Place for Running {
         let sent = self.client.send(Method::GET, &path, &[], None);
         let (status, body) = sent.with_context(|| format!("cannot ask {}", self.client.url(&path)))?;
         if !status.is_success() {
-            bail!("{}: {}", self.placement, body.trim());
+            bail!("{}: {}", self.placement, message(&body));
         }
         Ok(State(serde_json::from_str(&body)?))
     }
@@ -49,10 +50,12 @@ impl Place for Running {
         let (status, body) = sent.with_context(unknown)?;
         match status.as_u16() {
             202 => Ok(()),
-            404 | 405 if body.is_empty() => {
+            // Only a listener on loopback has such a page.
+            405 => bail!("{url} accepts no orders: `up` accepts them on loopback only"),
+            404 if body.is_empty() || message(&body).starts_with(NO_PAGE) => {
                 bail!("{url} accepts no orders: `up` accepts them on loopback only")
             }
-            _ => bail!("{}", body.trim()),
+            _ => bail!("{}", message(&body)),
         }
     }
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::state::State;
 use super::steps::Steps;
 use super::{Ending, NOT_ROLLED_BACK, Place, ROLLED_BACK, instance, switch};
-use crate::cli::SwitchoverArguments;
+use crate::cli::{DataOutput, SwitchoverArguments};
 use crate::render::Palette;
 
 #[derive(Parser)]
@@ -108,7 +108,7 @@ impl Place for Fake {
 }
 
 fn ending(place: &mut Fake, to: &str, flags: &[&str]) -> Result<Ending> {
-    switch(place, &arguments(to, flags), &mut Steps::new(Palette::plain()))
+    switch(place, &arguments(to, flags), &mut Steps::new(Palette::plain(), DataOutput::Text))
 }
 
 #[rstest]

@@ -3,10 +3,13 @@
 use std::net::SocketAddr;
 
 use anyhow::Result;
+use serde_json::{Map, Value};
 use server::{Endpoint, ViewTable, Zones};
 use tokio::net::TcpListener;
 
 use super::samples;
+use crate::cli::LogFormat;
+use crate::console::{self, Level};
 use crate::http::{ApiListener, ApiPlan};
 use crate::instance::Instance;
 use crate::instance::listeners::Listeners;
@@ -43,20 +46,41 @@ pub(super) fn print(
     clusters: &[ClusterFolders],
     http: &Addresses,
     state: Option<&StateDir>,
+    owner: &str,
     palette: Palette,
 ) {
+    let style = console::style();
+    let endpoints = endpoints(instance, listeners, ports);
+    if style.quiet {
+        return;
+    }
+    if style.format == LogFormat::Json {
+        return console::print(&console::line(Level::Info, "ready", fields(http, &endpoints, owner)));
+    }
     let mut lines = vec![palette.strong(&format!("fingerpost serves {}", folders(clusters)))];
     lines.push(String::new());
-    let endpoints = endpoints(instance, listeners, ports);
     lines.extend(indented(table::lines(view_rows(instance, &endpoints))));
     lines.push(String::new());
     lines.extend(indented(table::lines(zone_rows(instance))));
     lines.push(String::new());
-    lines.extend(indented(table::lines(place_rows(http, listeners.encrypted_address(), state))));
+    lines.extend(indented(table::lines(place_rows(http, listeners.encrypted_address(), state, owner))));
     lines.extend(try_lines(&instance.views.load(), &endpoints, palette));
     lines.push(String::new());
     lines.push(palette.good("ready") + ": every change is told below, Ctrl-C ends");
-    println!("{}", lines.join("\n"));
+    console::print(&lines.join("\n"));
+}
+
+/// What a program needs to know of a start.
+fn fields(http: &Addresses, endpoints: &[(SocketAddr, Endpoint)], owner: &str) -> Map<String, Value> {
+    let views = endpoints.iter().filter_map(|(address, endpoint)| {
+        Some((endpoint.view.as_ref()?.to_string(), Value::from(address.to_string())))
+    });
+    let mut fields = Map::new();
+    fields.insert("http".to_owned(), format!("http://{}/", http.http).into());
+    fields.extend(http.api.clone().map(|url| ("api".to_owned(), url.into())));
+    fields.insert("owner".to_owned(), owner.into());
+    fields.insert("views".to_owned(), Value::Object(views.collect()));
+    fields
 }
 
 fn folders(clusters: &[ClusterFolders]) -> String {
@@ -112,13 +136,22 @@ fn zone_rows(instance: &Instance) -> Vec<Vec<String>> {
     rows
 }
 
-fn place_rows(http: &Addresses, tls: Option<SocketAddr>, state: Option<&StateDir>) -> Vec<Vec<String>> {
+fn place_rows(
+    http: &Addresses,
+    tls: Option<SocketAddr>,
+    state: Option<&StateDir>,
+    owner: &str,
+) -> Vec<Vec<String>> {
     let kept = state.map_or_else(|| "nothing is kept".to_owned(), |state| state.path().display().to_string());
     let row = |name: &str, text: String| vec![name.to_owned(), text];
     let tls = tls.map(|address| row("tls", format!("{address}, the first view")));
     let api = http.api.clone().map(|url| row("api", url));
     let http = row("http", format!("http://{}/", http.http));
-    std::iter::once(http).chain(api).chain(tls).chain([row("state", kept)]).collect()
+    std::iter::once(http)
+        .chain(api)
+        .chain(tls)
+        .chain([row("state", kept), row("owner", owner.to_owned())])
+        .collect()
 }
 
 fn try_lines(table: &ViewTable, endpoints: &[(SocketAddr, Endpoint)], palette: Palette) -> Vec<String> {

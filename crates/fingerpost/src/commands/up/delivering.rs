@@ -13,8 +13,7 @@ use super::Up;
 use crate::cli::UpArguments;
 use crate::deliveries::{Circumstances, Counts};
 use crate::secrets::{FolderSecrets, LocalSecrets};
-use crate::source::ClusterFolders;
-use crate::state::{self, StateDir};
+use crate::state::StateDir;
 
 /// Whoever runs `up` writes, and who started last is the newest.
 struct Alone {
@@ -34,7 +33,7 @@ impl Fence for Alone {
 /// What deliveries start from.
 pub(super) fn circumstances(
     arguments: &UpArguments,
-    clusters: &[ClusterFolders],
+    owner: Result<String, Arc<str>>,
     state: Option<&StateDir>,
     secrets: Arc<LocalSecrets>,
     secret_changes: watch::Receiver<u64>,
@@ -46,7 +45,7 @@ pub(super) fn circumstances(
     let generation = next_generation(state.and_then(StateDir::load_generation), now);
     state.inspect(|state| state.save_generation(generation));
     Ok(Circumstances {
-        owner: Some(delivery.owner.clone().unwrap_or_else(|| owner(clusters))),
+        owner,
         eyes: delivery.eyes(&guard),
         guard,
         fence: Arc::new(Alone { generation }),
@@ -63,12 +62,6 @@ pub(super) fn circumstances(
 /// after a run with a clock that was ahead the time alone would be refused until it has caught up.
 fn next_generation(last: Option<u64>, now: u64) -> u64 {
     last.map_or(now, |last| now.max(last.saturating_add(1)))
-}
-
-/// The folders on this machine: the same after every start, and another on another machine.
-pub(in super::super) fn owner(clusters: &[ClusterFolders]) -> String {
-    let host = std::fs::read_to_string("/etc/hostname").unwrap_or_default();
-    format!("up-{}-{:.8}", host.trim(), state::key(clusters))
 }
 
 impl Up {

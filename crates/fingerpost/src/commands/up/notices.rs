@@ -8,8 +8,11 @@ use std::net::SocketAddr;
 use dns::Name;
 use planner::{ClusterId, Delta, FileNote, ObjectRef, Planner, Severity};
 
+use crate::cli::LogFormat;
+use crate::console::{self, Level};
+use crate::deliveries::WrittenSets;
 use crate::render::numbers::{count, grouped};
-use crate::render::{self, Palette, changes};
+use crate::render::{self, Palette, changes, deliveries};
 use crate::source::SourceProblem;
 use crate::state::StateDir;
 
@@ -76,17 +79,25 @@ impl Notices {
 
     /// One line with the time.
     pub(super) fn say(&self, line: &str) {
-        let time = jiff::Zoned::now().strftime("%H:%M:%S").to_string();
-        println!("{} {line}", self.palette.faint(&time));
+        console::event(Level::Info, line, self.palette);
     }
 
     /// Something that is wrong with the program or the machine.
     pub(super) fn trouble(&self, line: &str) {
-        self.say(&self.palette.bad(&format!("! {line}")));
+        self.marked(Level::Warning, '!', line, Palette::bad);
     }
 
     fn recovered(&self, line: &str) {
-        self.say(&self.palette.good(&format!("✓ {line}")));
+        self.marked(Level::Info, '✓', line, Palette::good);
+    }
+
+    /// A line with a mark for people; programs have the level.
+    fn marked(&self, level: Level, mark: char, line: &str, paint: impl Fn(Palette, &str) -> String) {
+        let text = match console::style().format {
+            LogFormat::Text => paint(self.palette, &format!("{mark} {line}")),
+            LogFormat::Json => line.to_owned(),
+        };
+        console::event(level, &text, self.palette);
     }
 
     fn say_all(&self, lines: &[String], say: impl Fn(&str)) {
@@ -142,6 +153,11 @@ impl Notices {
             let shown = zones[..zones.len().min(MOST_LINES)].join(", ");
             self.say(&self.palette.warning(&format!("~ {}: {shown}", count(zones.len() as u64, "zone"))));
         }
+    }
+
+    /// What was written to providers.
+    pub(super) fn written(&self, written: &WrittenSets) {
+        deliveries::lines(written, self.palette).iter().for_each(|line| self.say(line));
     }
 
     /// Addresses that cannot be opened.

@@ -1,0 +1,111 @@
+//! Errors of the page and `/api/` as JSON, whichever part of the server they come from.
+//!
+//! ```text
+//! {"error": {"status": 404, "code": "NotFound", "message": "example.org. is not served in that view"}}
+//! ```
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderValue, StatusCode};
+use serde::Deserialize;
+use serde_json::json;
+
+/// What a text may have that is made into a message.
+const LONGEST: usize = 16 << 10;
+/// Pages of `--http` whose readers are probes of a cluster, and people: they stay as they are.
+const TEXTS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
+/// How the error of an unknown path begins.
+pub const NO_PAGE: &str = "there is no such page";
+
+/// A router whose errors are JSON, unknown paths included.
+pub(super) fn as_json(router: Router) -> Router {
+    let unknown = || async { (StatusCode::NOT_FOUND, format!("{NO_PAGE}: `/` lists them\n")) };
+    router.fallback(unknown).layer(from_fn(pass))
+}
+
+async fn pass(request: Request, next: Next) -> Response {
+    let is_text = TEXTS.contains(&request.uri().path());
+    let response = next.run(request).await;
+    let is_error = response.status().is_client_error() || response.status().is_server_error();
+    if is_text || !is_error { response } else { converted(response).await }
+}
+
+async fn converted(response: Response) -> Response {
+    let (mut head, body) = response.into_parts();
+    let text = to_bytes(body, LONGEST).await.unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let (status, reason) = (head.status, head.status.canonical_reason().unwrap_or("Unknown"));
+    let message = if text.trim().is_empty() { reason } else { text.trim() };
+    let code: String = reason.split(' ').collect();
+    let body = json!({"error": {"status": status.as_u16(), "code": code, "message": message}});
+    head.headers.remove(CONTENT_LENGTH);
+    head.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Response::from_parts(head, Body::from(body.to_string() + "\n"))
+}
+
+/// The message of an error, as a client of a running instance of any version gets it.
+pub fn message(body: &str) -> String {
+    #[derive(Deserialize)]
+    struct Reply {
+        error: Message,
+    }
+    #[derive(Deserialize)]
+    struct Message {
+        message: String,
+    }
+    let reply: Option<Reply> = serde_json::from_str(body).ok();
+    reply.map_or_else(|| body.trim().to_owned(), |reply| reply.error.message)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use axum::routing::get;
+    use rstest::rstest;
+    use serde_json::Value;
+    use tower::ServiceExt;
+
+    use super::*;
+
+    async fn send(path: &str) -> (StatusCode, String, String) {
+        let router = Router::new()
+            .route("/good", get(|| async { "good" }))
+            .route("/bad", get(|| async { (StatusCode::CONFLICT, "two \"lines\"\nof it\n") }))
+            .route("/healthz", get(|| async { (StatusCode::SERVICE_UNAVAILABLE, "no\n") }));
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let response = as_json(router).oneshot(request).await.unwrap();
+        let kind = response.headers()[CONTENT_TYPE].to_str().unwrap().to_owned();
+        let status = response.status();
+        let body = to_bytes(response.into_body(), LONGEST).await.unwrap();
+        (status, kind, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    #[rstest]
+    #[case("/bad", 409, "Conflict", "two \"lines\"\nof it")]
+    #[case("/none", 404, "NotFound", "there is no such page: `/` lists them")]
+    #[tokio::test]
+    async fn an_error_is_json(
+        #[case] path: &str,
+        #[case] status: u16,
+        #[case] code: &str,
+        #[case] text: &str,
+    ) {
+        let (found, kind, body) = send(path).await;
+        assert_eq!((found.as_u16(), &*kind), (status, "application/json"));
+        let error: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(error, json!({"error": {"status": status, "code": code, "message": text}}));
+        assert_eq!(message(&body), text);
+    }
+
+    #[tokio::test]
+    async fn what_is_no_error_and_what_probes_read_stays() {
+        assert_eq!(send("/good").await.2, "good");
+        assert_eq!(send("/healthz").await.2, "no\n");
+        assert_eq!(message("an older version says\n"), "an older version says");
+    }
+}
