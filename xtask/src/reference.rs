@@ -38,8 +38,7 @@ const FAMILIES: [Family; 5] = [
     Family {
         page: "dnsclass",
         groups: &["dns.homelab.mortenolsen.pro"],
-        about: "Back-ends that deliver records, and single records. This version delivers by `embedded`: \
-                [the embedded server](../embedded-server.md). It validates the rest.",
+        about: "Back-ends that hold records, and single records: [how they work together](../records.md).",
     },
     Family {
         page: "kuadrant",
@@ -49,7 +48,7 @@ const FAMILIES: [Family; 5] = [
     Family {
         page: "placement",
         groups: &["fingerpost.dev"],
-        about: "A name that several regions answer for. This version validates the kind and does not plan it.",
+        about: "A name that several regions answer for: [placement](../placement.md).",
     },
 ];
 
