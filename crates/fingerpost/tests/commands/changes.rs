@@ -118,7 +118,13 @@ const HOST: &str = "domainName: host-07, zoneRef: {name: example-org}, type: A, 
     "10 → 30"
 )]
 #[case::place("place", "steered.yaml", "geo: US", "geo: CA", "place of eus: US → CA")]
-#[case::country("country", "steered.yaml", "{name: dublin, labels: {kuadrant.io/lb-attribute-GEO-country-code: IE}}", "{name: dublin, labels: {kuadrant.io/lb-attribute-GEO-country-code: GB}}", "GB")]
+#[case::country(
+    "country",
+    "steered.yaml",
+    "{name: dublin, labels: {kuadrant.io/lb-attribute-GEO-country-code: IE}}",
+    "{name: dublin, labels: {kuadrant.io/lb-attribute-GEO-country-code: GB}}",
+    "GB"
+)]
 #[case::routing("routing", "steered.yaml", "  routing: closest\n", "", "the nearest that is up")]
 #[case::mode(
     "mode",
@@ -173,7 +179,7 @@ fn each_kind_of_change_is_shown_with_its_old_and_new_value(
     let text = plan(&after, &before, &[]);
     assert_eq!(text.code, 2, "{}{}", text.stdout, text.stderr);
     assert!(text.stdout.contains(shown), "{}", text.stdout);
-    assert!(text.stdout.lines().count() <= 16, "{}", text.stdout);
+    assert!(text.stdout.lines().count() <= 24, "{}", text.stdout);
     matches(&format!("change.{name}.text"), &text.stdout);
     matches(&format!("change.{name}.markdown"), &plan(&after, &before, &["-o", "markdown"]).stdout);
     let data = plan(&after, &before, &["-o", "json"]).stdout;
