@@ -35,7 +35,7 @@ fn a_saved_plan_is_as_good_as_its_folder_on_any_later_day() {
     folder.write("mail.yaml", &record("mail", "192.0.2.25"));
     let changed = fingerpost(&[&["plan", folder.argument()], &later[..]].concat());
     assert_eq!(changed.code, 2);
-    assert!(changed.stdout.contains("serial 2026010200 → 2026030400"), "{}", changed.stdout);
+    assert!(changed.stdout.contains("serial 2026010200 → serial 2026030400"), "{}", changed.stdout);
 }
 
 #[test]
