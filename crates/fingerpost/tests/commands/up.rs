@@ -200,7 +200,7 @@ fn clients_of_a_class_are_answered_from_it_on_the_first_address() {
 #[case("/metrics", "", 200, "fingerpost_dns_queries_total{view=\"weu\",")]
 #[case("/metrics", "", 200, "fingerpost_objects{kind=\"ServiceRoute\"} 2")]
 #[case("/metrics", "", 200, "fingerpost_records 8")]
-#[case("/api/v1/plan", "", 200, "\"version\":1")]
+#[case("/api/v1/plan", "", 200, "\"version\":2")]
 #[case("/api/v1/objects", "", 200, "\"phase\":\"Active\"")]
 #[case("/api/v1/recordsets?name=www.example.org", "", 200, "web-ns-p-prod-shop.example.org.")]
 #[case("/api/v1/notes", "", 200, "\"condition\":\"Ready\"")]
