@@ -118,7 +118,8 @@ mod tests {
 
     fn gateway(addresses: Value) -> Object {
         let manifest = json!({
-            "apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway", "metadata": { "name": "lb" },
+            "apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway",
+            "metadata": { "name": "lb", "namespace": "shop" },
             "spec": { "listeners": [] }, "status": { "addresses": addresses },
         });
         decode(Kind::ListenerGateway, manifest).unwrap()

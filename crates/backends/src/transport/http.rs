@@ -144,7 +144,7 @@ fn of_error(error: &hyper_util::client::legacy::Error) -> Failure {
             return known;
         }
         if let Some(error) = error.downcast_ref::<std::io::Error>() {
-            failure = Failure::from(error);
+            failure = Failure::from(innermost(error));
         }
         match error.downcast_ref::<hyper::Error>() {
             Some(error) if error.is_incomplete_message() => failure = Failure::Unreachable(Obstacle::Closed),
@@ -161,9 +161,17 @@ fn known_failure(error: &(dyn std::error::Error + 'static)) -> Option<Failure> {
     if let Some(failure) = error.downcast_ref::<Failure>() {
         return Some(failure.clone());
     }
-    let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    let inner = error.downcast_ref::<std::io::Error>().and_then(|error| innermost(error).get_ref());
     let inner = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>());
     error.downcast_ref::<rustls::Error>().or(inner).map(Failure::from)
+}
+
+/// The error that other errors of the same kind wrap: their `source` passes over it.
+fn innermost(error: &std::io::Error) -> &std::io::Error {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<std::io::Error>()) {
+        Some(inner) => innermost(inner),
+        None => error,
+    }
 }
 
 fn tls(trust: &Trust) -> Result<ClientConfig, Failure> {

@@ -14,7 +14,7 @@ pub enum Ambiguity {
     Split {
         /// How many strings there are.
         strings: usize,
-        /// What their readers make of them.
+        /// What their readers make of them, or how it begins.
         joined: String,
     },
     /// A host name with a dot and without the final one is relative.
@@ -25,6 +25,9 @@ pub enum Ambiguity {
         name: Name,
     },
 }
+
+/// How many characters of a text a message shows.
+const SHOWN: usize = 80;
 
 impl Rdata {
     /// What is ambiguous about a text that [`Rdata::parse`] reads.
@@ -57,8 +60,15 @@ impl Ambiguity {
 /// Several texts are meant where all but one of them are quoted.
 fn split(tokens: &[Token<'_>]) -> Option<Ambiguity> {
     let bare = tokens.iter().filter(|token| !token.text.starts_with('"')).count();
-    let joined = || tokens.iter().map(|token| token.text.trim_matches('"')).collect();
-    (bare >= 2).then(|| Ambiguity::Split { strings: tokens.len(), joined: joined() })
+    (bare >= 2).then(|| Ambiguity::Split { strings: tokens.len(), joined: joined(tokens) })
+}
+
+/// The texts without spaces between them; a long one is cut.
+fn joined(tokens: &[Token<'_>]) -> String {
+    let mut rest = tokens.iter().flat_map(|token| token.text.trim_matches('"').chars());
+    let mut shown: String = rest.by_ref().take(SHOWN).collect();
+    shown.extend(rest.next().map(|_| '…'));
+    shown
 }
 
 fn relative(token: &Token<'_>, origin: &Name) -> Option<Ambiguity> {

@@ -43,7 +43,8 @@ async fn execute(command: &KeysCommand, output: DataOutput) -> Result<Ending> {
         KeysCommand::Roll { zone, ksk, place, .. } => {
             let role = if *ksk { Role::KeySigning } else { Role::ZoneSigning };
             let rolled =
-                change(zone, place, output, move |keys| Ok(keys.roll(role, now, &SystemRandom::new())?)).await?;
+                change(zone, place, output, move |keys| Ok(keys.roll(role, now, &SystemRandom::new())?))
+                    .await?;
             console::note(&after_roll(zone, role));
             Ok(rolled)
         }

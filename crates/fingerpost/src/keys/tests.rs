@@ -41,7 +41,10 @@ fn a_change_that_is_refused_leaves_the_keys_as_they_were() {
         before.roll(Role::ZoneSigning, 1000, &SystemRandom::new())?;
         Ok(before)
     });
-    assert_eq!(refused.unwrap_err().to_string(), "a rollover of the ZSK is under way");
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "a rollover of the ZSK is under way: `fingerpost keys list` shows its next step"
+    );
     assert_eq!(keys.load("vault", &zone).unwrap().unwrap().to_stored(), before);
 }
 

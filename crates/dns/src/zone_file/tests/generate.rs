@@ -1,6 +1,6 @@
 use rstest::rstest;
 
-use super::{SOA, read, read_records};
+use super::{SOA, read, records};
 
 #[rstest]
 #[case("1-3 host-$ 60 A 192.0.2.$", &["host-1.example.org. 60 A 192.0.2.1", "host-2.example.org. 60 A 192.0.2.2", "host-3.example.org. 60 A 192.0.2.3"])]
@@ -15,7 +15,8 @@ use super::{SOA, read, read_records};
 #[case("1-2 $ MX $0 mail$", &["1.example.org. 360 MX 10 mail1.example.org.", "2.example.org. 360 MX 20 mail2.example.org."])]
 #[case("1-1 @ NS ns$", &["example.org. 360 NS ns1.example.org."])]
 fn generates(#[case] text: &str, #[case] expected: &[&str]) {
-    assert_eq!(read_records(&format!("$GENERATE {text}")), expected);
+    let read = read(&format!("{SOA}$GENERATE {text}")).unwrap();
+    assert_eq!(records(&read.zone), expected);
 }
 
 #[rstest]
