@@ -108,8 +108,8 @@ pub fn items(
             };
             let planned = planned.get(&key).or_else(|| replacement(&key, &holder, planned)).cloned();
             let differs = planned.as_ref().is_some_and(|planned| planned != set);
-            let has_no_manifest =
-                is_executed(set) || (choice.form == Form::DnsRecord && is_own_servers(&key, zone));
+            let has_no_manifest = manifests::is_undeclarable(choice.form, zone, set)
+                || (choice.form == Form::DnsRecord && is_own_servers(&key, zone));
             let verdict = match planned.is_none() && has_no_manifest && holder != Holder::Us {
                 true => Verdict::LeftAlone,
                 false => verdict(&key, &holder, choice, differs),

@@ -126,6 +126,14 @@ fn planned(folder: &Path) -> Result<Objects> {
     Ok(planned)
 }
 
+/// The plan of a folder creates no Istio Gateway and says so; the operator does.
+fn created(condition: &mut Value) {
+    if condition["reason"] == "GatewayPlanned" {
+        condition["reason"] = json!("GatewayCreated");
+        condition["message"] = json!("Istio Gateway created successfully");
+    }
+}
+
 /// What the plan says of an object: all of a child; status, labels and annotations of our own kinds.
 fn comparable(mut object: Value) -> Value {
     let is_child = object["kind"] == "DNSEndpoint" || object["apiVersion"] == "networking.istio.io/v1";
@@ -133,7 +141,10 @@ fn comparable(mut object: Value) -> Value {
         fields.remove(if is_child { "status" } else { "spec" });
     }
     let conditions = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
-    conditions.into_iter().for_each(|list| list.sort_by_key(|condition| condition["type"].to_string()));
+    for list in conditions {
+        list.sort_by_key(|condition| condition["type"].to_string());
+        list.iter_mut().for_each(created);
+    }
     let owners = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);
     for owner in owners.into_iter().flatten().filter_map(Value::as_object_mut) {
         owner.retain(|field, _| ["apiVersion", "kind", "name"].contains(&field.as_str()));

@@ -5,7 +5,7 @@ use backends::webhook::record::record;
 use dns::{Name, RecordSet, Soa};
 use serde_json::{Value, json};
 
-use super::{Item, Verdict, is_executed, is_own_servers};
+use super::{Holder, Item, Verdict, is_executed, is_own_servers};
 
 /// Which kinds the manifests are of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -55,7 +55,10 @@ pub struct Manifests {
 /// The manifests of what is or becomes ours and no object declares, and the record sets that cannot be written so.
 pub fn manifests(form: Form, target: Target<'_>, soa: Option<&Soa>, items: &[Item]) -> Manifests {
     let undeclared = items.iter().filter(|item| item.planned.is_none());
-    let of_interest = undeclared.filter(|item| item.verdict != Verdict::LeftAlone || is_executed(&item.set));
+    let of_interest = undeclared.filter(|item| {
+        let is_others = matches!(item.holder, Holder::Other(_));
+        item.verdict != Verdict::LeftAlone || (!is_others && is_undeclarable(form, target.zone, &item.set))
+    });
     let is_writable = |set: &&RecordSet| !is_executed(set) && !set.data.iter().any(is_reserved);
     let (ours, unwritable): (Vec<&RecordSet>, Vec<&RecordSet>) =
         of_interest.map(|item| &item.set).partition(is_writable);
@@ -65,6 +68,12 @@ pub fn manifests(form: Form, target: Target<'_>, soa: Option<&Soa>, items: &[Ite
     };
     made.unwritable.extend(unwritable.into_iter().cloned());
     made
+}
+
+/// Whether no manifest of this form can declare a record set.
+pub fn is_undeclarable(form: Form, zone: &Name, set: &RecordSet) -> bool {
+    let target = Target { class: "any", zone, namespace: "any", declared: None };
+    is_executed(set) || (form == Form::DnsRecord && dns_record(target, set).is_none())
 }
 
 fn is_reserved(data: &dns::Rdata) -> bool {
