@@ -141,7 +141,7 @@ fn comparable(mut object: Value) -> Value {
         fields.remove(if is_child { "status" } else { "spec" });
     }
     let conditions = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
-    for list in conditions {
+    if let Some(list) = conditions {
         list.sort_by_key(|condition| condition["type"].to_string());
         list.iter_mut().for_each(created);
     }

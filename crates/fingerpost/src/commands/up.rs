@@ -321,18 +321,14 @@ impl Up {
     }
 
     fn print_start(&self, http: &Addresses) {
-        banner::print(
-            &self.instance,
-            &self.listeners,
-            &self.ports,
-            &self.clusters,
+        let owner = self.owner.as_deref();
+        let site = banner::Site {
+            clusters: &self.clusters,
             http,
-            self.state.as_deref(),
-            self.owner
-                .as_deref()
-                .unwrap_or("none: records are delivered with --owner NAME or --state DIR only"),
-            self.palette,
-        );
+            state: self.state.as_deref(),
+            owner: owner.unwrap_or("none: records are delivered with --owner NAME or --state DIR only"),
+        };
+        banner::print(&self.instance, &self.listeners, &self.ports, &site, self.palette);
     }
 
     /// Takes every change until the end.

@@ -112,7 +112,8 @@ impl Review {
     /// Whether anything is to be shown.
     pub fn is_empty(&self, statuses: bool) -> bool {
         let nothing_changes = self.differences.is_empty() && self.unready.is_empty();
-        nothing_changes && self.broken.is_empty() && !(statuses && !self.statuses.is_empty())
+        let no_status_counts = !statuses || self.statuses.is_empty();
+        nothing_changes && self.broken.is_empty() && no_status_counts
     }
 
     /// As a list of values with one key each, which says what it is.

@@ -38,17 +38,24 @@ impl Addresses {
     }
 }
 
+/// What an instance reads and keeps, and where it shows it.
+pub(super) struct Site<'a> {
+    pub(super) clusters: &'a [ClusterFolders],
+    pub(super) http: &'a Addresses,
+    pub(super) state: Option<&'a StateDir>,
+    /// Its owner ID.
+    pub(super) owner: &'a str,
+}
+
 /// Prints what is served, where, and what to try.
 pub(super) fn print(
     instance: &Instance,
     listeners: &Listeners,
     ports: &Ports,
-    clusters: &[ClusterFolders],
-    http: &Addresses,
-    state: Option<&StateDir>,
-    owner: &str,
+    site: &Site<'_>,
     palette: Palette,
 ) {
+    let Site { clusters, http, state, owner } = *site;
     let style = console::style();
     let endpoints = endpoints(instance, listeners, ports);
     if style.quiet {
