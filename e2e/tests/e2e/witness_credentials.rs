@@ -17,7 +17,7 @@ const PASSWORD: &str = "a good password";
 const BELOW: &str = "fingerpost/leases";
 const REFUSED: &str = "the witness cannot be asked: the server does not accept our credentials";
 const UNTRUSTED: &str = "the witness cannot be asked: no trusted connection to the server can be made: \
-                         check its certificate and ours";
+                         check its certificate and ours, and that the port speaks TLS";
 
 /// A Secret named `witness` with these keys.
 fn secret(namespace: &str, keys: &Value) -> Value {
