@@ -1,17 +1,26 @@
-//! Which answer a name gets in each view, and the way to it. Pure; `explain` prints it and
-//! `/api/v1/explain` serves it.
+//! Which answer a name gets in each view and at each provider, and the way to it. Pure; `explain` prints it and
+//! `/api/v1/explain` serves it. All of it is data, so that text and JSON cannot disagree.
+
+mod elsewhere;
+mod probe;
+mod step;
 
 use std::net::IpAddr;
 
 use dns::{Name, ProbeId, RecordSet, Rtype, Steering};
 use jiff::Timestamp;
-use planner::{Planner, Story, ViewInfo};
+use planner::{
+    BackendName, ClusterId, Destination, Location, ObjectName, ObjectRef, Place, Planner, Story, ViewInfo,
+};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use server::steering::{Asker, Decision};
-use server::{Answer, Rcode, Step, Zones, lookup};
+use server::steering::Asker;
+use server::{Answer, Rcode, Step as ServerStep, Zones, lookup};
 
 use crate::instance::ports::{Ports, Slot};
 use crate::probes::Sighting;
+pub use probe::{ProbeReport, RunReport};
+pub use step::{Choice, ClientPlace, PlaceSource, Step};
 
 /// What is asked for where the name has no address.
 const OTHER_TYPES: [Rtype; 14] = [
@@ -31,16 +40,16 @@ const OTHER_TYPES: [Rtype; 14] = [
     Rtype::DNAME,
 ];
 
-/// What somebody wants to know.
+/// What a user asks.
 #[derive(Clone, Debug)]
 pub struct Question {
     /// The name.
     pub name: Name,
     /// The type; without one, addresses, else whatever the name has.
     pub rtype: Option<Rtype>,
-    /// One view only.
+    /// One view or class only.
     pub view: Option<String>,
-    /// Who asks: steered names are answered for this client, from the view that it sees on the first
+    /// The client: steered names are answered for it, and without a view from the view that it sees on the first
     /// address.
     pub client: Option<IpAddr>,
 }
@@ -56,57 +65,160 @@ pub enum QuestionError {
     NoViewForClient(IpAddr),
 }
 
-/// The answers of all views that were asked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The answers of all views and providers that were asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
     /// The name that was asked for.
+    #[schemars(with = "String")]
     pub name: Name,
-    /// Each view's answer, in the order of the views.
+    /// The type that was asked for; none where all usual types were looked for.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub rtype: Option<Rtype>,
+    /// The client that was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<IpAddr>,
+    /// Whether the name resolves in every view and at every provider that has it.
+    pub resolves: bool,
+    /// The answer of each view of our own server, and what each provider is given. Those that have the name come first.
     pub views: Vec<ViewExplanation>,
     /// The objects behind each name on the way, the name that was asked for first.
     pub stories: Vec<Story>,
-    /// How each target of a steered name is, and when it was last asked; only a running instance knows.
+    /// The targets of steered names, and when each was last probed; only a running instance knows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub probes: Vec<String>,
+    pub probes: Vec<ProbeReport>,
 }
 
-/// What one view answers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// What one view answers, or one provider is given.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ViewExplanation {
-    /// The view.
+    /// The view, or the class or region that is delivered elsewhere.
     pub view: String,
+    /// What the records are delivered to; none where our own server answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivered_to: Option<BackendName>,
+    /// How the lookup ends.
+    pub outcome: Outcome,
     /// Whether there is an answer with data.
     pub resolves: bool,
     /// The response code.
     pub rcode: String,
     /// The records of the answer, the chain of aliases first.
     pub answer: Vec<Link>,
-    /// The way to the answer, one sentence a step.
-    pub steps: Vec<String>,
+    /// The way to the answer.
+    pub steps: Vec<Step>,
+}
+
+/// How a lookup ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Outcome {
+    /// With records.
+    Answer,
+    /// With an alias to a name outside the zones: resolvers go on there.
+    AliasElsewhere,
+    /// At a delegation: other servers answer.
+    Delegated,
+    /// The name exists without records of the type.
+    NoData,
+    /// The name, or the name that it is an alias of, does not exist.
+    NoName,
+    /// The name is in no zone that is served or delivered there.
+    NotServed,
+    /// The content of the zone is not known.
+    Unavailable,
+    /// The chain of aliases does not end.
+    Endless,
 }
 
 /// One record set of an answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Link {
     /// Its name.
+    #[schemars(with = "String")]
     pub name: Name,
     /// Its TTL in seconds.
     pub ttl: u32,
     /// Its type.
     #[serde(rename = "type")]
+    #[schemars(with = "String")]
     pub rtype: Rtype,
     /// Its data.
     pub data: Vec<String>,
 }
 
-impl Explanation {
-    /// Whether the name resolves in every view that was asked.
-    pub fn resolves(&self) -> bool {
-        self.views.iter().all(|view| view.resolves)
+impl Outcome {
+    /// Whether clients get records.
+    pub fn resolves(self) -> bool {
+        matches!(self, Outcome::Answer | Outcome::AliasElsewhere)
     }
+
+    /// Whether the name is not there at all.
+    pub fn lacks_the_name(self) -> bool {
+        matches!(self, Outcome::NotServed | Outcome::NoName)
+    }
+
+    fn of(answer: &Answer) -> Outcome {
+        let has = |wanted: fn(&ServerStep) -> bool| answer.steps.iter().any(wanted);
+        if has(|step| matches!(step, ServerStep::Unavailable { .. })) {
+            return Outcome::Unavailable;
+        }
+        if has(|step| matches!(step, ServerStep::Data { .. })) {
+            return Outcome::Answer;
+        }
+        match answer.steps.last() {
+            Some(ServerStep::NoZone(_)) if answer.answer.is_empty() => Outcome::NotServed,
+            Some(ServerStep::NoZone(_)) => Outcome::AliasElsewhere,
+            Some(ServerStep::Referral(_)) => Outcome::Delegated,
+            Some(ServerStep::NoData(_)) => Outcome::NoData,
+            Some(ServerStep::Loop(_) | ServerStep::ChainTooLong(_) | ServerStep::Dname { to: None, .. }) => {
+                Outcome::Endless
+            }
+            // A question for the alias itself ends with it.
+            Some(ServerStep::Cname { .. } | ServerStep::Dname { .. }) => Outcome::Answer,
+            _ => Outcome::NoName,
+        }
+    }
+}
+
+impl Explanation {
+    /// Says of every object where it is declared, where that is known.
+    pub fn locate(
+        &mut self,
+        planner: &Planner,
+        place: impl Fn(&[(ClusterId, ObjectRef)]) -> Vec<Option<Location>>,
+    ) {
+        let mut objects: Vec<&mut ObjectName> =
+            self.stories.iter_mut().flat_map(Story::objects_mut).collect();
+        let steps = self.views.iter_mut().flat_map(|view| &mut view.steps);
+        objects.extend(steps.flat_map(Step::objects_mut));
+        let known =
+            |object: &&mut ObjectName| Some((planner.cluster_named(&object.cluster)?, object.reference()?));
+        let (mut named, mut references) = (Vec::new(), Vec::new());
+        for object in objects {
+            if let Some(reference) = known(&object) {
+                named.push(object);
+                references.push(reference);
+            }
+        }
+        for (object, location) in named.into_iter().zip(place(&references)) {
+            object.location = location;
+        }
+    }
+}
+
+/// One place that is asked: a view of our own server, or a provider.
+enum Asked {
+    View(String),
+    Destination(Destination),
+}
+
+/// The schema of an explanation as JSON.
+pub fn schema() -> schemars::Schema {
+    schemars::schema_for!(Explanation)
 }
 
 /// Explains a name; `zones` gives the zones of a view.
@@ -115,71 +227,149 @@ pub fn explain<'a>(
     zones: impl Fn(&str) -> Option<&'a Zones>,
     question: &Question,
 ) -> Result<Explanation, QuestionError> {
-    let asked = asked_views(&planner.views(), question)?;
+    let asked = asked(planner, question)?;
     let empty = Zones::new();
     let mut names = vec![question.name.clone()];
-    let mut views = Vec::new();
-    for view in asked {
-        let answers = answers(zones(&view).unwrap_or(&empty), question);
-        merge(&mut names, answers.iter().flat_map(|answer| &answer.steps).filter_map(visited));
-        views.push(in_view(view, &answers));
+    let mut cuts = Vec::new();
+    let mut views: Vec<ViewExplanation> = Vec::new();
+    for one in asked {
+        let answers = match &one {
+            Asked::View(view) => {
+                let zones = zones(view).unwrap_or(&empty);
+                answers(|rtype, asker| lookup(zones, &question.name, rtype, asker), question)
+            }
+            Asked::Destination(destination) => answers(
+                |rtype, asker| elsewhere::answer(planner, destination, &question.name, rtype, asker),
+                question,
+            ),
+        };
+        let steps = || answers.iter().flat_map(|answer| &answer.steps);
+        merge(&mut names, steps().filter_map(visited));
+        merge(&mut cuts, steps().filter_map(cut));
+        views.push(explained(one, &answers, question.rtype));
     }
-    let stories = names.iter().map(|name| planner.explain(name)).collect();
-    Ok(Explanation { name: question.name.clone(), views, stories, probes: Vec::new() })
+    let types = |name: &Name| types(question.rtype, cuts.contains(name));
+    let stories: Vec<Story> =
+        names.iter().map(|name| planner.explain_types(name, types(name).as_deref())).collect();
+    for step in views.iter_mut().flat_map(|view| &mut view.steps) {
+        step.name_makers(&stories);
+    }
+    // Where a provider has the name, a view of our own server that does not have it has no part in the matter.
+    let has_it = |view: &ViewExplanation| view.delivered_to.is_some() && !view.outcome.lacks_the_name();
+    let is_elsewhere = views.iter().any(has_it);
+    let takes_part = |view: &ViewExplanation| !(is_elsewhere && view.outcome.lacks_the_name());
+    views.sort_by_key(|view| !takes_part(view));
+    let resolves =
+        !views.is_empty() && views.iter().filter(|view| takes_part(view)).all(|view| view.resolves);
+    let Question { name, rtype, client, .. } = question.clone();
+    Ok(Explanation { name, rtype, client, resolves, views, stories, probes: Vec::new() })
 }
 
-/// What probes have seen of the targets of steered names, in words.
+/// The types that a story is about: the one that was asked for, and those that redirect a lookup of it.
+fn types(asked: Option<Rtype>, is_cut: bool) -> Option<Vec<Rtype>> {
+    let asked = asked.filter(|rtype| *rtype != Rtype::ANY)?;
+    let mut types = vec![asked, Rtype::CNAME, Rtype::DNAME];
+    types.extend(is_cut.then_some(Rtype::NS));
+    Some(types)
+}
+
+/// What probes have seen of the targets of steered names.
 pub fn probed(
     planner: &Planner,
-    stories: &[Story],
+    explanation: &Explanation,
     seen: impl Fn(ProbeId) -> Option<Sighting>,
     now: Timestamp,
-) -> Vec<String> {
+) -> Vec<ProbeReport> {
     let mut all = Vec::new();
-    for story in stories {
+    for story in &explanation.stories {
         let Some(zone) = &story.zone else { continue };
         let sets = planner.sets(&zone.origin, &story.name);
-        let members = sets.iter().filter_map(|(_, set)| set.steering.as_deref()).flat_map(Steering::members);
+        let wanted = types(explanation.rtype, false);
+        let sets =
+            sets.iter().filter(|(_, set)| wanted.as_ref().is_none_or(|types| types.contains(&set.rtype)));
+        let members = sets.filter_map(|(_, set)| set.steering.as_deref()).flat_map(Steering::members);
         let seen = members.filter_map(|member| seen(member.probe?));
-        merge(&mut all, seen.map(|sighting| sighting.sentence(now)));
+        merge(&mut all, seen.map(|sighting| ProbeReport::of(&sighting, now)));
     }
     all
 }
 
 /// The name that a step leads to, where that is another one.
-fn visited(step: &Step) -> Option<Name> {
+fn visited(step: &ServerStep) -> Option<Name> {
     match step {
-        Step::Wildcard { wildcard: name, .. } | Step::Cname { to: name, .. } => Some(name.clone()),
-        Step::Dname { owner, .. } => Some(owner.clone()),
-        Step::Referral(cut) => Some(cut.clone()),
+        ServerStep::Wildcard { wildcard: name, .. } | ServerStep::Cname { to: name, .. } => {
+            Some(name.clone())
+        }
+        ServerStep::Dname { owner, .. } => Some(owner.clone()),
+        ServerStep::Referral(cut) => Some(cut.clone()),
         _ => None,
     }
 }
 
-fn asked_views(views: &[ViewInfo], question: &Question) -> Result<Vec<String>, QuestionError> {
-    let names: Vec<String> = views.iter().map(|view| view.name.clone()).collect();
-    if let Some(wanted) = &question.view {
-        let known = names.contains(wanted);
-        return known
-            .then(|| vec![wanted.clone()])
-            .ok_or_else(|| QuestionError::NoView(wanted.clone(), names.join(", ")));
+fn cut(step: &ServerStep) -> Option<Name> {
+    match step {
+        ServerStep::Referral(cut) => Some(cut.clone()),
+        _ => None,
     }
-    let Some(client) = question.client else { return Ok(names) };
-    let endpoints = Ports::default().endpoints(views);
-    let view = endpoints.get(&Slot::Numbered(0)).and_then(|endpoint| endpoint.view_of(client));
-    view.map(|view| vec![view.to_owned()]).ok_or(QuestionError::NoViewForClient(client))
 }
 
-fn in_view(view: String, answers: &[Answer]) -> ViewExplanation {
+/// The views and providers that a question is for.
+fn asked(planner: &Planner, question: &Question) -> Result<Vec<Asked>, QuestionError> {
+    let views = planner.views();
+    let destinations = planner.destinations(&question.name);
+    if let Some(wanted) = &question.view {
+        return named(planner, wanted, &views, destinations).map(|one| vec![one]);
+    }
+    let views = match question.client {
+        Some(client) => view_of(&views, client).map(|view| vec![view]),
+        None => Some(views.into_iter().map(|view| view.name).collect()),
+    };
+    let asked: Vec<Asked> = match (views, question.client) {
+        (None, Some(client)) if destinations.is_empty() => {
+            return Err(QuestionError::NoViewForClient(client));
+        }
+        (views, _) => views.unwrap_or_default().into_iter().map(Asked::View).collect(),
+    };
+    Ok(asked.into_iter().chain(destinations.into_iter().map(Asked::Destination)).collect())
+}
+
+/// The view that a client sees on the first address.
+fn view_of(views: &[ViewInfo], client: IpAddr) -> Option<String> {
+    let endpoints = Ports::default().endpoints(views);
+    endpoints.get(&Slot::Numbered(0))?.view_of(client).map(str::to_owned)
+}
+
+/// The view, or the class or region that is delivered elsewhere, with a name.
+fn named(
+    planner: &Planner,
+    wanted: &str,
+    views: &[ViewInfo],
+    destinations: Vec<Destination>,
+) -> Result<Asked, QuestionError> {
+    if views.iter().any(|view| view.name == *wanted) {
+        return Ok(Asked::View(wanted.to_owned()));
+    }
+    let mut known: Vec<String> = views.iter().map(|view| view.name.clone()).collect();
+    known.extend(destinations.iter().map(|one| one.place.name().to_string()));
+    let found = destinations.into_iter().find(|one| **one.place.name() == *wanted);
+    let found = found.or_else(|| planner.destination(Place::Class(wanted.into())));
+    found.map(Asked::Destination).ok_or_else(|| QuestionError::NoView(wanted.to_owned(), known.join(", ")))
+}
+
+fn explained(asked: Asked, answers: &[Answer], rtype: Option<Rtype>) -> ViewExplanation {
     let mut links: Vec<Link> = Vec::new();
-    let mut steps: Vec<String> = Vec::new();
+    let mut steps: Vec<Step> = Vec::new();
     for answer in answers {
         merge(&mut links, answer.answer.iter().map(Link::of));
-        merge(&mut steps, answer.steps.iter().flat_map(sentences));
+        merge(&mut steps, Step::of(answer, rtype).into_iter());
     }
-    let resolves = answers.iter().any(has_data);
+    let outcome = answers.first().map_or(Outcome::NotServed, Outcome::of);
     let rcode = answers.first().map_or(Rcode::NoError, |answer| answer.rcode).to_string();
-    ViewExplanation { view, resolves, rcode, answer: links, steps }
+    let (view, delivered_to) = match asked {
+        Asked::View(view) => (view, None),
+        Asked::Destination(Destination { place, backend }) => (place.name().to_string(), Some(backend)),
+    };
+    ViewExplanation { view, delivered_to, outcome, resolves: outcome.resolves(), rcode, answer: links, steps }
 }
 
 /// Appends what is not there yet: two answers share their chain.
@@ -191,73 +381,27 @@ fn merge<T: PartialEq>(all: &mut Vec<T>, more: impl Iterator<Item = T>) {
     }
 }
 
-/// The answers worth telling; at least one.
-fn answers(zones: &Zones, question: &Question) -> Vec<Answer> {
+/// The answers worth showing; at least one. `ask` looks one type up.
+fn answers(ask: impl Fn(Rtype, &Asker) -> Answer, question: &Question) -> Vec<Answer> {
     let asker = question.client.map_or(Asker::NOBODY, |client| Asker::at(client, 0));
-    let ask = |rtype| lookup(zones, &question.name, rtype, &asker);
+    let ask = |rtype| ask(rtype, &asker);
     if let Some(rtype) = question.rtype {
         return vec![ask(rtype)];
     }
+    let has_data = |answer: &Answer| Outcome::of(answer).resolves();
     let addresses: Vec<Answer> = [Rtype::A, Rtype::AAAA].map(ask).into();
-    let others = || OTHER_TYPES.map(ask).into_iter().filter(has_data).collect::<Vec<_>>();
     let first = addresses[0].clone();
     let mut found: Vec<Answer> = addresses.into_iter().filter(has_data).collect();
     if found.is_empty() {
-        found = others();
+        found = OTHER_TYPES.map(ask).into_iter().filter(has_data).collect();
     }
     if found.is_empty() { vec![first] } else { found }
-}
-
-/// Whether the chain ends in data, and not only in an alias to nothing.
-fn has_data(answer: &Answer) -> bool {
-    answer.rcode == Rcode::NoError && answer.steps.iter().any(|step| matches!(step, Step::Data { .. }))
 }
 
 impl Link {
     fn of(set: &RecordSet) -> Link {
         let data = set.data.iter().map(ToString::to_string).collect();
         Link { name: set.name.clone(), ttl: set.ttl, rtype: set.rtype, data }
-    }
-}
-
-/// A step in words; a steered set has a sentence for each decision.
-fn sentences(step: &Step) -> Vec<String> {
-    match step {
-        Step::Steered { name, rtype, decisions } => {
-            decisions.iter().map(|decision| format!("{name} {rtype}: {}", words(decision))).collect()
-        }
-        step => vec![sentence(step)],
-    }
-}
-
-fn words(decision: &Decision) -> String {
-    match decision {
-        Decision::Client { address, .. } if address.is_unspecified() => {
-            "of no client in particular; --client shows what one gets".to_owned()
-        }
-        decision => decision.to_string(),
-    }
-}
-
-/// A step in words.
-fn sentence(step: &Step) -> String {
-    match step {
-        Step::Zone { name, origin } => format!("{name} lies in the zone {origin}"),
-        Step::NoZone(name) => format!("{name} lies in none of the zones of this view"),
-        Step::Unavailable { origin, reason } => format!("the zone {origin} cannot be served: {reason}"),
-        Step::Wildcard { name, wildcard } => {
-            format!("{name} does not exist itself; {wildcard} stands for it")
-        }
-        Step::Cname { from, to } => format!("{from} is an alias of {to}"),
-        Step::Dname { owner, from, to: Some(to) } => format!("the DNAME at {owner} turns {from} into {to}"),
-        Step::Dname { owner, from, to: None } => format!("the DNAME at {owner} makes {from} too long"),
-        Step::Loop(name) => format!("the chain of aliases comes back to {name} and ends there"),
-        Step::ChainTooLong(name) => format!("the chain of aliases is too long and ends before {name}"),
-        Step::Data { name, rtype } => format!("{name} has {rtype} data"),
-        Step::Steered { name, rtype, .. } => format!("of the {rtype} data of {name} this client gets a part"),
-        Step::Referral(cut) => format!("{cut} is delegated to other servers: clients are referred there"),
-        Step::NoData(name) => format!("{name} exists and has nothing of this type"),
-        Step::NxDomain(name) => format!("{name} does not exist"),
     }
 }
 
@@ -303,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn explain_tells_a_client_its_part_and_every_decision() {
+    fn a_client_gets_its_part_and_every_decision_is_a_step() {
         let health = Health::new();
         [0, 2].iter().for_each(|probe| health.set(ProbeId(*probe), State::Up));
         health.set(ProbeId(1), State::Down);
@@ -311,21 +455,24 @@ mod tests {
         let irish = explained(&zones, Some("10.1.2.3"));
         assert!(irish.resolves);
         assert_eq!(irish.answer[0].data, ["192.0.2.1"]);
+        let Step::Client { address, place, source, .. } = &irish.steps[1] else {
+            panic!("{:?}", irish.steps)
+        };
+        assert_eq!((*address, place.country.as_deref()), ("10.1.2.3".parse().ok(), Some("IE")));
+        assert_eq!(*source, PlaceSource::Network { network: "10.1.0.0/16".to_owned() });
+        let Step::Geo { choices, matched, taken, .. } = &irish.steps[2] else { panic!("{:?}", irish.steps) };
+        assert_eq!((choices.len(), *matched, *taken), (2, 0, 0));
+        let Step::Sticky { network, choices, taken, .. } = &irish.steps[3] else {
+            panic!("{:?}", irish.steps)
+        };
+        assert_eq!((network.as_str(), *taken), ("10.1.2.0/24", 0));
         assert_eq!(
-            irish.steps[1..],
-            [
-                "www.example. A: 10.1.2.3 is in IE, GEO-EU, says the class's network 10.1.0.0/16",
-                "www.example. A: by place it gets IE of IE, the default",
-                "www.example. A: among stable (weight 80), canary (weight 20, down) the network 10.1.2.0/24 \
-                 always gets stable",
-                "www.example. has A data",
-            ]
+            (choices[1].name.as_deref(), choices[1].weight, choices[1].up),
+            (Some("canary"), 20, false)
         );
-        let nobody = explained(&zones, None);
-        assert_eq!(nobody.answer[0].data, ["192.0.2.3"]);
-        assert_eq!(
-            nobody.steps[1],
-            "www.example. A: of no client in particular; --client shows what one gets"
-        );
+        assert!(matches!(irish.steps[4], Step::Data { rtype: Rtype::A, .. }), "{:?}", irish.steps);
+        let without = explained(&zones, None);
+        assert_eq!(without.answer[0].data, ["192.0.2.3"]);
+        assert!(matches!(without.steps[1], Step::Client { address: None, .. }), "{:?}", without.steps);
     }
 }

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Instant, SystemTime};
 
 use backends::embedded;
@@ -41,7 +41,7 @@ use crate::deliveries::Counts;
 use crate::directing::Board;
 use crate::explanation::{Explanation, Question, QuestionError, explain, probed};
 use crate::probes::Sightings;
-use crate::source::SourceProblem;
+use crate::source::{Locator, SourceProblem};
 use geo::Geos;
 use listeners::Counted;
 use signing::Signings;
@@ -76,6 +76,8 @@ pub struct Instance {
     pub plan_seconds: Histogram,
     /// What deliveries count.
     pub deliveries: Counts,
+    /// Who knows where objects are declared, where they come from files.
+    pub locator: OnceLock<Locator>,
 }
 
 /// Makes a planner that knows nothing yet.
@@ -126,6 +128,7 @@ impl Instance {
             facts: Mutex::new(Facts::default()),
             plan_seconds: Histogram::new(exponential_buckets(0.0001, 4.0, 10)),
             deliveries: Counts::default(),
+            locator: OnceLock::new(),
         }
     }
 
@@ -265,7 +268,10 @@ impl Instance {
         let zones = |view: &str| table.views.get(view).or_else(|| worked_out.get(view));
         let mut explanation = explain(&planner, zones, question)?;
         let now = Timestamp::now();
-        explanation.probes = probed(&planner, &explanation.stories, |probe| self.sightings.get(probe), now);
+        explanation.probes = probed(&planner, &explanation, |probe| self.sightings.get(probe), now);
+        if let Some(locator) = self.locator.get() {
+            explanation.locate(&planner, |objects| locator.locations(objects));
+        }
         Ok(explanation)
     }
 

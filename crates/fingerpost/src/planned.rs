@@ -186,7 +186,7 @@ impl ClusterPlan {
 /// The plan of a cluster as `explain` shows it: with a view for each region, as `up` has them.
 pub fn explainable(cluster: &ClusterArguments, date: Date, rules: &Rules) -> Result<Planner> {
     let reading = read_cluster(cluster)?;
-    let mut planner = Planner::new(vec!["default".to_owned()]).under(rules.clone());
+    let mut planner = Planner::new(vec!["default".to_owned()]).under(rules.clone()).reading_statuses();
     planner.apply(std::iter::once(today(date)).chain(reading.changes()).collect());
     Ok(planner)
 }

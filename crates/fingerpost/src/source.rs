@@ -47,7 +47,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use planner::{Change, ClusterId, ObjectRef};
+use planner::{Change, ClusterId, Location, ObjectRef};
 
 pub use arguments::{ArgumentError, ClusterFolders, STANDARD_INPUT, UNNAMED};
 use batch::{Batch, Circumstances};
@@ -59,7 +59,7 @@ use meter::Meter;
 pub use meter::Progress;
 pub use problem::{Severity, SourceProblem};
 use walk::{FileKind, Listing, Stamp};
-pub use watch::{Pace, Watch};
+pub use watch::{Locator, Pace, Watch};
 
 use crate::secrets::FolderSecrets;
 use crate::state::{HeldDirectories, StateDir};
@@ -211,6 +211,15 @@ impl Source {
     /// The file, line and column where an object is declared.
     pub fn locate(&self, cluster: ClusterId, object: &ObjectRef) -> Option<(PathBuf, u32, u32)> {
         self.clusters.get(usize::from(cluster.0))?.locate(object)
+    }
+
+    /// Where objects are declared, one by one.
+    pub fn locations(&self, objects: &[(ClusterId, ObjectRef)]) -> Vec<Option<Location>> {
+        let location = |(cluster, object): &(ClusterId, ObjectRef)| {
+            let (file, line, column) = self.locate(*cluster, object)?;
+            Some(Location { file: file.display().to_string(), line, column })
+        };
+        objects.iter().map(location).collect()
     }
 
     /// What an event at a path asks for.

@@ -9,6 +9,8 @@ mod changes;
 mod check;
 #[path = "commands/explain.rs"]
 mod explain;
+#[path = "commands/explained.rs"]
+mod explained;
 #[path = "commands/folder.rs"]
 mod folder;
 #[path = "commands/golden.rs"]
@@ -25,6 +27,8 @@ mod messages;
 mod plan;
 #[path = "commands/running.rs"]
 mod running;
+#[path = "commands/schema.rs"]
+mod schema;
 #[path = "commands/up.rs"]
 mod up;
 #[path = "commands/up_faults.rs"]

@@ -273,7 +273,13 @@ impl Planner {
 
     /// The name of a child: as the document has it; where two would be the same, the younger's
     /// gets a hash.
-    fn child_name(&self, id: Id, object: &Object, evaluated: &Evaluated, number: usize) -> Arc<str> {
+    pub(crate) fn child_name(
+        &self,
+        id: Id,
+        object: &Object,
+        evaluated: &Evaluated,
+        number: usize,
+    ) -> Arc<str> {
         let seed = &evaluated.output.children[number];
         let base = seed_name(&object.meta.name, seed);
         let key = name_hash(evaluated.rank.cluster, &object.meta.namespace, &base);

@@ -67,7 +67,10 @@ pub use delivery::{
 };
 pub use delta::{ChangeKind, Delta, RecordChange};
 pub use direction::{Direction, LeaseFact, Move};
-pub use explain::{Actor, NotInForce, Story, ZoneStory};
+pub use explain::{
+    Actor, ActorRecord, BackendKind, BackendName, DeliveredSet, Delivery, DeliveryState, Destination,
+    Location, NotInForce, ObjectName, RegionHealth, Seen, Story, WayStep, ZoneStory, deciding_names,
+};
 pub use front::dns_endpoint::{is_child_owner, is_own_child};
 pub use front::kuadrant_policy::is_default_policy;
 pub use holders::{Holders, Holding, Owner, SavedChange, SavedHolder, Tenure};

@@ -195,6 +195,13 @@ impl Planner {
         self
     }
 
+    /// The same planner for objects of a running cluster, whose statuses say what was delivered. Only one that knows
+    /// nothing yet takes this.
+    pub fn reading_statuses(mut self) -> Planner {
+        self.snapshot.reads_statuses = true;
+        self
+    }
+
     /// A planner that knows nothing yet, for one running cluster.
     pub fn in_cluster(name: String, setting: Setting) -> Planner {
         Planner::set(vec![name], setting)

@@ -200,7 +200,22 @@ fn said(output: &Output) -> (Option<i32>, String) {
 fn stories(output: &Output) -> Result<Value> {
     let explanation: Value = serde_json::from_slice(&output.stdout).with_context(|| format!("{output:?}"))?;
     ensure!(explanation["stories"][0]["makers"][0].is_object(), "nobody made it: {explanation}");
-    Ok(explanation["stories"].clone())
+    let mut stories = explanation["stories"].clone();
+    stories.as_array_mut().into_iter().flatten().for_each(|story| drop(story["deliveries"].take()));
+    without_locations(&mut stories);
+    Ok(stories)
+}
+
+/// Only a folder has files, so only there an object has a place in one.
+fn without_locations(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.remove("location");
+            fields.values_mut().for_each(without_locations);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_locations),
+        _ => {}
+    }
 }
 
 /// The answers in each view of an explanation; there must be some.

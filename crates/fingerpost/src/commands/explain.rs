@@ -19,7 +19,7 @@ pub(super) fn run(arguments: &ExplainArguments, palette: Palette) -> Result<Endi
         DataOutput::Text => render::explanation::text(&explanation, palette),
         DataOutput::Json => serde_json::to_string_pretty(&explanation)? + "\n",
     })?;
-    Ok(if explanation.resolves() { Ending::Good } else { Ending::Different })
+    Ok(if explanation.resolves { Ending::Good } else { Ending::Different })
 }
 
 fn read(arguments: &ExplainArguments) -> Result<Explanation> {
@@ -27,7 +27,10 @@ fn read(arguments: &ExplainArguments) -> Result<Explanation> {
         Planned::read(&arguments.folders.folders, planned::current_date(), &arguments.tenancy.rules())?;
     report(&planned.problems);
     let zones = instance::zones(&planned.planner);
-    Ok(explanation::explain(&planned.planner, |view| zones.get(view), &question(arguments))?)
+    let mut explanation =
+        explanation::explain(&planned.planner, |view| zones.get(view), &question(arguments))?;
+    explanation.locate(&planned.planner, |objects| planned.source.locations(objects));
+    Ok(explanation)
 }
 
 fn of_cluster(arguments: &ExplainArguments) -> Result<Explanation> {

@@ -336,6 +336,8 @@ impl Up {
         let (sender, mut readings) = unbounded_channel();
         let watch = Watch::start(source, Pace::default(), move |reading| sender.send(reading).is_ok());
         let watch = watch.context("the folders cannot be watched for changes")?;
+        // An error means that an earlier watch is asked, and there is none.
+        let _ = self.instance.locator.set(watch.locator());
         self.take_all(&mut readings, signals).await;
         // The watch's thread may be in the middle of a reading.
         tokio::task::spawn_blocking(move || drop(watch)).await.context("the watch ended badly")

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dns::ProbeId;
-use jiff::Timestamp;
 use planner::{Change, ProbeQuestion, ProbeSpec, ProbeTarget, TargetHealth, TargetState};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -225,33 +224,6 @@ impl Sighting {
             TargetState::Unknown => "unknown",
             TargetState::Up => "up",
             TargetState::Down => "down",
-        }
-    }
-
-    /// All of it in a sentence.
-    pub fn sentence(&self, now: Timestamp) -> String {
-        let (target, protocol, port) = (self.target(), self.protocol().name(), self.spec.port);
-        let state = Sighting::word(self.health.state);
-        let since = Timestamp::from_second(self.health.since).unwrap_or(now);
-        let reason = match &*self.health.reason {
-            "" => String::new(),
-            reason => format!(" ({reason})"),
-        };
-        let last = self.last.as_ref().map_or_else(|| "not asked yet".to_owned(), |run| run.words(now));
-        format!("{target} by {protocol} at port {port}: {state} since {since}{reason}; {last}")
-    }
-}
-
-impl Run {
-    fn words(&self, now: Timestamp) -> String {
-        let ago = Duration::from_millis(now.as_millisecond().abs_diff(self.at)).as_secs_f64();
-        let took = self.took.as_secs_f64() * 1000.0;
-        match &self.outcome {
-            Outcome::Success => format!("asked {ago:.1} s ago, it answered within {took:.1} ms"),
-            Outcome::Failure(trouble) => format!("asked {ago:.1} s ago: {trouble}"),
-            Outcome::Skipped => {
-                format!("it could not be asked {ago:.1} s ago: no time, file or port was left here")
-            }
         }
     }
 }

@@ -13,13 +13,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use notify::event::{AccessKind, AccessMode, Event, EventKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
-use planner::ClusterId;
+use planner::{ClusterId, Location, ObjectRef};
 
 use super::problem::{Severity, SourceProblem};
 use super::{Reading, Source};
@@ -61,7 +61,25 @@ pub struct Watch {
 
 enum Signal {
     Event(notify::Result<Event>),
+    Locate(Vec<(ClusterId, ObjectRef)>, SyncSender<Vec<Option<Location>>>),
     End,
+}
+
+/// How long a watch that is busy reading may take to say where objects are declared.
+const LOCATE_TIME: Duration = Duration::from_secs(2);
+
+/// Asks a watch where objects are declared.
+#[derive(Clone, Debug)]
+pub struct Locator(Sender<Signal>);
+
+impl Locator {
+    /// Where objects are declared, one by one; nothing while the watch is busy for long.
+    pub fn locations(&self, objects: &[(ClusterId, ObjectRef)]) -> Vec<Option<Location>> {
+        let (reply, answer) = sync_channel(1);
+        let asked = self.0.send(Signal::Locate(objects.to_vec(), reply));
+        let found = asked.ok().and_then(|()| answer.recv_timeout(LOCATE_TIME).ok());
+        found.unwrap_or_else(|| vec![None; objects.len()])
+    }
 }
 
 impl Watch {
@@ -91,6 +109,13 @@ impl Watch {
         };
         let thread = thread::Builder::new().name("watch".into()).spawn(move || watching.run(&events))?;
         Ok(Watch { signals, thread: Some(thread) })
+    }
+}
+
+impl Watch {
+    /// Who asks this watch where objects are declared.
+    pub fn locator(&self) -> Locator {
+        Locator(self.signals.clone())
     }
 }
 
@@ -175,6 +200,8 @@ impl Watching {
                         until = latest.min(Instant::now() + self.pace.quiet);
                     }
                 }
+                // Nobody waits any longer where the reply cannot be sent.
+                Ok(Signal::Locate(objects, reply)) => drop(reply.send(self.source.locations(&objects))),
                 Ok(Signal::End) | Err(RecvTimeoutError::Disconnected) => {
                     arrived.end = true;
                     return arrived;

@@ -3,6 +3,7 @@
 use rstest::rstest;
 
 use crate::fingerpost;
+use crate::running::{Running, eventually};
 
 const QUICKSTART: &[&str] = &["examples/quickstart"];
 const REGIONS: &[&str] = &["weu=examples/regions/weu", "neu=examples/regions/neu"];
@@ -12,9 +13,14 @@ const ZONES: &[&str] = &["examples/zones"];
 #[case(&["www.example.org"], QUICKSTART, "www.example.org. is an alias of web-ns-p-prod-shop.example.org.")]
 #[case(&["www.example.org", "--type", "AAAA"], QUICKSTART, "2001:db8::10")]
 #[case(&["example.org"], ZONES, "10 mail.example.net.")]
-#[case(&["anything.shop.example.org"], ZONES, "*.shop.example.org. stands for it")]
+#[case(&["anything.shop.example.org"], ZONES, "anything.shop.example.org. matches `*.shop.example.org.` of Record shop/")]
 #[case(&["web-ns-p-prod-shop.apps.example.com", "--view", "neu"], REGIONS, "198.51.100.10")]
 #[case(&["web-ns-p-prod-shop.apps.example.com", "--client", "192.0.2.1"], REGIONS, "192.0.2.10")]
+#[case(
+    &["web-ns-p-prod-shop.apps.example.com", "--client", "192.0.2.1", "--view", "neu"],
+    REGIONS,
+    "in view neu: resolves"
+)]
 fn a_name_that_resolves_is_0_with_its_way(
     #[case] question: &[&str],
     #[case] folders: &[&str],
@@ -27,9 +33,9 @@ fn a_name_that_resolves_is_0_with_its_way(
 
 #[rstest]
 #[case(&["missing.example.org"], QUICKSTART, "missing.example.org. does not exist")]
-#[case(&["www.example.com"], QUICKSTART, "www.example.com. lies in none of the zones of this view")]
-#[case(&["ns1.example.org", "--type", "MX"], QUICKSTART, "ns1.example.org. exists and has nothing of this type")]
-#[case(&["host.partner.example.org"], ZONES, "partner.example.org. is delegated to other servers")]
+#[case(&["www.example.com"], QUICKSTART, "www.example.com. is in none of the zones of this view")]
+#[case(&["ns1.example.org", "--type", "MX"], QUICKSTART, "ns1.example.org. exists and has no MX records")]
+#[case(&["host.partner.example.org"], ZONES, "host.partner.example.org. is below partner.example.org., which is delegated to ")]
 fn a_name_that_does_not_resolve_is_2_with_the_reason(
     #[case] question: &[&str],
     #[case] folders: &[&str],
@@ -44,17 +50,22 @@ fn a_name_that_does_not_resolve_is_2_with_the_reason(
 #[case("www.example.org", QUICKSTART, "made by Record dns/www")]
 #[case("www.example.org", QUICKSTART, "made by ServiceRoute shop/web")]
 #[case("www.example.org", QUICKSTART, "made by Gateway istio-system/default-gateway")]
-#[case("web-ns-p-prod-shop.apps.example.com", REGIONS, "made by ServiceRoute shop/web of cluster neu")]
+#[case(
+    "web-ns-p-prod-shop.apps.example.com",
+    REGIONS,
+    "made by ServiceRoute shop/web of cluster neu (examples/regions/neu/apps.yaml:"
+)]
 #[case(
     "console-ns-p-prod-admin.apps.example.com",
     REGIONS,
     "wanted by ServiceRoute admin/console of cluster neu"
 )]
-#[case("verification.example.org", ZONES, "wanted by Record web/not-allowed: NotDelegated")]
+#[case("verification.example.org", ZONES, "wanted by Record web/not-allowed (examples/zones/web.yaml:")]
 #[case("host-7.example.net", ZONES, "in the zone example.net., written in example.net.zone")]
 #[case("missing.example.org", QUICKSTART, "nothing declares it: add a Record")]
-#[case("www.example.com", QUICKSTART, "no zone holds it: add a Zone")]
-fn the_objects_behind_a_name_are_told(#[case] name: &str, #[case] folders: &[&str], #[case] part: &str) {
+#[case("www.example.museum", QUICKSTART, "no zone holds it: add a Zone")]
+#[case("www.example.com", QUICKSTART, "did you mean www.example.org.?")]
+fn the_objects_behind_a_name_are_shown(#[case] name: &str, #[case] folders: &[&str], #[case] part: &str) {
     let run = fingerpost(&[&["explain", name], folders].concat());
     assert!(run.stdout.contains(part), "{}", run.stdout);
 }
@@ -80,4 +91,14 @@ fn an_explanation_is_data_too() {
     let data: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(data["views"][0]["resolves"], true);
     assert_eq!(data["views"][0]["answer"][2]["data"][0], "192.0.2.10");
+}
+
+#[test]
+fn a_running_instance_says_where_its_objects_are_declared() {
+    let up = Running::start(QUICKSTART);
+    let url = up.url();
+    let running = || fingerpost(&["explain", "www.example.org", "--url", &url]).stdout;
+    let line = "made by Record dns/www (examples/quickstart/zone.yaml:";
+    eventually(|| running().contains(line), running);
+    assert_eq!(running(), fingerpost(&[&["explain", "www.example.org"], QUICKSTART].concat()).stdout);
 }

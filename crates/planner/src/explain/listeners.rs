@@ -2,28 +2,33 @@
 //! its classes steer.
 
 use api::Kind;
-use dns::Geo;
 
+use super::way::WayStep;
 use crate::facts::ObjectKey;
 use crate::front::listener_gateway::ListenersOutcome;
 use crate::input::ObjectRef;
+use crate::note::Note;
 use crate::notes::kuadrant::gateway_steering;
 use crate::output::Outcome;
 use crate::planner::Planner;
 use crate::snapshot::{Entry, Id};
 
 impl Planner {
-    pub(super) fn listeners_way(&self, entry: &Entry) -> Vec<String> {
+    pub(super) fn listeners_way(&self, entry: &Entry) -> Vec<WayStep> {
         let Some(id) = self.snapshot.id(&entry.key) else { return Vec::new() };
         let Some(outcome) = self.listeners_outcome(id) else { return Vec::new() };
-        let mut way = vec![match &outcome.policy {
-            Some(policy) => format!("DNSPolicy {}/{policy}: applies to it", entry.key.reference.namespace),
-            None => "no DNSPolicy: all clusters are answered alike".to_owned(),
-        }];
-        way.extend(outcome.backings.keys().map(|class| self.class_text(entry.key.cluster, class)));
-        way.extend(outcome.clusters.iter().map(|(name, weight, geo)| cluster_text(name, *weight, *geo)));
-        let steering = gateway_steering(self, id);
-        way.extend(steering.map(|note| format!("{} {}: {}", note.condition, note.reason, note.message)));
+        let ObjectKey { cluster, reference } = &entry.key;
+        let policy = outcome.policy.as_ref();
+        let policy =
+            policy.map(|policy| self.named(*cluster, Kind::KuadrantDNSPolicy, &reference.namespace, policy));
+        let mut way = vec![WayStep::GatewayPolicy { object: policy }];
+        way.extend(outcome.backings.keys().map(|class| self.class_step(*cluster, class)));
+        way.extend(outcome.clusters.iter().map(|(name, weight, geo)| WayStep::Cluster {
+            name: name.to_string(),
+            weight: *weight,
+            geo: geo.map(|geo| geo.to_string()),
+        }));
+        way.extend(gateway_steering(self, id).map(condition_step));
         way
     }
 
@@ -44,7 +49,8 @@ impl Planner {
     }
 }
 
-fn cluster_text(name: &str, weight: u32, geo: Option<Geo>) -> String {
-    let place = geo.map(|geo| format!(", in {geo}")).unwrap_or_default();
-    format!("cluster {name}: weight {weight}{place}")
+/// A condition that is about how a name is answered.
+pub(super) fn condition_step(note: Note) -> WayStep {
+    let (condition, reason) = (note.condition.to_owned(), note.reason.to_owned());
+    WayStep::Condition { condition, reason, message: note.message }
 }

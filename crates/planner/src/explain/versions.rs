@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use api::Kind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::objects::ObjectName;
 use super::{Story, object_text};
 use crate::facts::{Fact, Index, Reader};
 use crate::planner::Planner;
@@ -12,15 +14,12 @@ use crate::snapshot::{Entry, Id};
 use crate::zone_table::Source;
 
 /// An object or zone file whose newest version is not in force.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NotInForce {
-    /// The cluster's name.
-    pub cluster: String,
-    /// The object's kind, or `zone file`.
-    pub kind: String,
-    /// `namespace/name`, the name of a cluster-scoped object, or the path of a zone file.
-    pub object: String,
+    /// The object or zone file.
+    #[serde(flatten)]
+    pub object: ObjectName,
     /// Why the newest version is not in force, in one word.
     pub reason: String,
     /// What is missing or invalid, and that the version before is still served.
@@ -61,13 +60,7 @@ impl Planner {
                 ("InvalidAddress".to_owned(), rejected.warning(&format!("{kind} {}", object_text(entry)))?)
             }
         };
-        Some(NotInForce {
-            cluster: self.cluster_name(entry.key.cluster).to_owned(),
-            kind: entry.key.reference.kind.kind().to_owned(),
-            object: object_text(entry),
-            reason,
-            message,
-        })
+        Some(NotInForce { object: self.object_name(&entry.key), reason, message })
     }
 
     fn held_back_file(&self, source: &Source) -> Option<NotInForce> {
@@ -76,9 +69,7 @@ impl Planner {
         let (_, note) = file.problem.as_ref().filter(|_| file.zone.is_some())?;
         let (line, column) = (note.line, note.column);
         Some(NotInForce {
-            cluster: self.cluster_name(*cluster).to_owned(),
-            kind: "zone file".to_owned(),
-            object: path.to_string(),
+            object: self.zone_file_name(*cluster, path),
             reason: "ValidationFailed".to_owned(),
             message: format!(
                 "{}:{line}:{column}: {}; the last good content is still served",

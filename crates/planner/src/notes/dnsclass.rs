@@ -14,7 +14,6 @@ use crate::marks::{ADOPT, ALLOW_MASS_DELETE, ORPHAN, PROVIDER_SETTING};
 use crate::memory::{Identity, Memory};
 use crate::note::{ConditionStatus, Note};
 use crate::planner::Planner;
-use crate::setting::Setting;
 use crate::snapshot::{Entry, Id};
 
 pub(crate) fn class(planner: &Planner, entry: &Entry, backing: &Backing) -> Vec<Note> {
@@ -83,7 +82,7 @@ impl Planner {
     /// The status that a DNSClass has in the cluster; statuses in files are not read.
     pub(crate) fn published_class<'a>(&self, entry: &'a Entry) -> Option<&'a PublishedClass> {
         match entry.object.as_ref()?.published.as_deref()? {
-            Published::Class(class) if self.setting != Setting::Folders => Some(class),
+            Published::Class(class) if self.snapshot.reads_statuses => Some(class),
             _ => None,
         }
     }

@@ -8,7 +8,6 @@ use crate::output::Claim;
 use crate::place::{Place, Scope};
 use crate::planner::Planner;
 use crate::resolve::Set;
-use crate::setting::Setting;
 use crate::snapshot::Entry;
 
 /// How a claim fares at the provider of its class.
@@ -89,7 +88,7 @@ impl Planner {
         said: &PublishedCondition,
         condition: &'static str,
     ) -> Option<Note> {
-        let is_current = self.setting != Setting::Folders && said.observed_generation == entry.generation();
+        let is_current = self.snapshot.reads_statuses && said.observed_generation == entry.generation();
         let reason = REASONS.iter().find(|one| ***one == *said.reason).copied()?;
         is_current.then(|| Note::again(condition, status(said.status), reason, &said.message))
     }

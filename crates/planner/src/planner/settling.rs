@@ -169,7 +169,7 @@ impl Planner {
     /// The status that a DNSRecord has in the cluster; statuses in files are not read.
     pub(crate) fn published_record<'a>(&self, entry: &'a Entry) -> Option<&'a api::PublishedRecord> {
         match entry.published()? {
-            Published::Record(record) if self.setting != Setting::Folders => Some(record),
+            Published::Record(record) if self.snapshot.reads_statuses => Some(record),
             _ => None,
         }
     }

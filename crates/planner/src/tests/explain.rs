@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use dns::Name;
+use dns::{Name, Rtype};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::{Actor, Change, ClusterId, ObjectRef, Planner, Story};
+use crate::{
+    Actor, BackendKind, Change, ClusterId, Delivered, DeliveryResult, DeliveryState, ObjectName, ObjectRef, Planner,
+    Story, Trouble, WayStep, set_hash,
+};
 
 fn put(manifest: Value) -> Change {
     let kind =
@@ -113,7 +116,11 @@ fn story(name: &str) -> Story {
 }
 
 fn short(actors: &[Actor]) -> Vec<String> {
-    actors.iter().map(|actor| format!("{} {} {}", actor.kind, actor.object, actor.reason)).collect()
+    actors.iter().map(|actor| format!("{} {}", text(&actor.object), actor.reason)).collect()
+}
+
+fn text(object: &ObjectName) -> String {
+    format!("{} {}", object.kind, object.object)
 }
 
 #[rstest]
@@ -142,30 +149,48 @@ fn a_missing_answer_names_the_object_to_change(#[case] name: &str, #[case] missi
 fn a_lost_name_says_to_whom() {
     let story = story("api-ns-p-prod-shop.example.org");
     assert_eq!(short(&story.losers), ["ServiceRoute zoo/api NameConflict"]);
-    assert_eq!(
-        story.losers[0].records,
-        ["CNAME aks01-weu-pub.example.org. in weu, ttl 300, but it belongs to ServiceRoute shop/api"]
-    );
+    let record = &story.losers[0].records[0];
+    assert_eq!((record.rtype, record.ttl, record.place.as_deref()), (Rtype::CNAME, 300, Some("weu")));
+    assert_eq!(record.data, ["aks01-weu-pub.example.org."]);
+    assert_eq!(record.lost_to.as_ref().map(text).as_deref(), Some("ServiceRoute shop/api"));
 }
 
 #[test]
 fn the_way_names_every_object_that_took_part() {
+    let way = |actor: &Actor| actor.way.iter().map(on_the_way).collect::<Vec<String>>();
     let route = &story("api-ns-p-prod-shop.example.org").makers[0];
     assert_eq!(
-        route.way,
-        [
-            "ClusterIdentity cluster-identity: environmentLetter p, domain example.org",
-            "DNSPolicy shop/dns: mode Active, this cluster is in weu",
-            "Gateway istio-system/edge: targetPostfix pub, controller ingress",
-        ]
+        way(route),
+        ["ClusterIdentity cluster-identity", "DNSPolicy shop/dns", "Gateway istio-system/edge"]
     );
+    let WayStep::Policy { mode, own_region, .. } = &route.way[1] else { panic!("{:?}", route.way) };
+    assert_eq!((mode.as_str(), own_region.as_deref()), ("Active", Some("weu")));
     let record = &story("www.example.edu").makers[0];
-    assert_eq!(record.way, ["DNSClass cloud: webhook server http://192.0.2.1:7100"]);
-    assert_eq!(record.records, ["A 192.0.2.8 in cloud, ttl 300"]);
+    assert_eq!(way(record), ["DNSClass cloud"]);
+    let WayStep::Class { backend: Some(backend), .. } = &record.way[0] else { panic!("{:?}", record.way) };
+    let target = backend.target.as_deref();
+    assert_eq!((backend.kind, target), (BackendKind::Webhook, Some("http://192.0.2.1:7100")));
+    assert_eq!(record.records[0].data, ["192.0.2.8"]);
     let gateway = &story("aks01-weu-pub.example.org").makers[0];
-    assert_eq!(gateway.way[1], "Service istio-system/ingress: the load balancer of controller ingress");
+    assert_eq!(way(gateway)[1], "Service istio-system/ingress");
     let dark = &story("aks01-weu-dark.example.org").missing[0];
-    assert_eq!(dark.way[1], "no LoadBalancer Service is named none or labelled istio=none");
+    let controller = "none".to_owned();
+    assert_eq!(dark.way[1], WayStep::Service { object: None, controller });
+}
+
+/// The object that a step of the way leads over.
+fn on_the_way(step: &WayStep) -> String {
+    match step {
+        WayStep::Identity { object, .. }
+        | WayStep::Policy { object, .. }
+        | WayStep::Gateway { object, .. }
+        | WayStep::Class { object, .. }
+        | WayStep::GatewayPolicy { object: Some(object) }
+        | WayStep::Service { object: Some(object), .. } => text(object),
+        WayStep::Cluster { name, weight, .. } => format!("cluster {name} {weight}"),
+        WayStep::Condition { condition, reason, message } => format!("{condition} {reason}: {message}"),
+        other => format!("{other:?}"),
+    }
 }
 
 #[test]
@@ -195,14 +220,8 @@ fn the_way_of_a_gateway_names_its_policy_its_clusters_and_how_its_classes_steer(
     assert_eq!(short(&story.makers), ["Gateway apps/edge Pending"], "as its policy says");
     let reduced =
         "Steering SteeringReduced: DNSClass apps cannot choose as this asks for: every client gets the same";
-    let way = [
-        "DNSPolicy apps/even: applies to it",
-        "DNSClass apps: webhook server http://192.0.2.1:7100",
-        "cluster a: weight 10",
-        "cluster b: weight 10",
-        reduced,
-    ];
-    assert_eq!(story.makers[0].way, way);
+    let way = ["DNSPolicy apps/even", "DNSClass apps", "cluster a 10", "cluster b 10", reduced];
+    assert_eq!(story.makers[0].way.iter().map(on_the_way).collect::<Vec<_>>(), way);
 }
 
 #[test]
@@ -227,7 +246,7 @@ fn an_answer_names_what_is_not_in_force_behind_it() {
 
 fn not_in_force(planner: &Planner, name: &str) -> Vec<String> {
     let told = planner.explain(&Name::parse(name).unwrap()).not_in_force;
-    told.iter().map(|one| format!("{} {} {}", one.kind, one.object, one.reason)).collect()
+    told.iter().map(|one| format!("{} {}", text(&one.object), one.reason)).collect()
 }
 
 #[test]
@@ -270,4 +289,70 @@ fn a_gateway_without_addresses_and_a_zone_that_is_not_served_say_why() {
     let missing = |name: &str| short(&planner.explain(&Name::parse(name).unwrap()).missing);
     assert_eq!(missing("dark.example.net"), ["Gateway dns/dark NoAddress"]);
     assert_eq!(missing("example.net"), ["Zone dns/other NameConflict"]);
+}
+
+#[test]
+fn a_type_filters_makers_losers_and_missing() {
+    let of = |name: &str, rtype: Rtype| {
+        world().explain_types(&Name::parse(name).unwrap(), Some(&[rtype, Rtype::CNAME]))
+    };
+    assert_eq!(short(&of("www.example.net", Rtype::A).makers), ["Record dns/www Adopted"]);
+    let other = of("www.example.net", Rtype::MX);
+    assert_eq!((other.makers, other.types), (Vec::new(), vec![Rtype::A]));
+    assert!(of("evil.example.net", Rtype::TXT).missing.is_empty());
+    let alias = of("api-ns-p-prod-shop.example.org", Rtype::MX);
+    assert_eq!((alias.makers.len(), alias.losers.len()), (1, 1), "an alias decides about every type");
+}
+
+#[test]
+fn a_delivery_says_what_was_read_back() {
+    let mut planner = world();
+    let (zone, name): (Name, Name) =
+        (Name::parse("example.edu").unwrap(), Name::parse("www.example.edu").unwrap());
+    let state = |planner: &Planner| planner.explain(&name).deliveries[0].sets[0].state.clone();
+    assert_eq!(state(&planner), DeliveryState::Unknown);
+    let mut deliver = |result: DeliveryResult| {
+        let told = Delivered {
+            class: "cloud".into(),
+            zone: zone.clone(),
+            name: name.clone(),
+            rtype: Rtype::A,
+            result,
+        };
+        planner.apply(vec![Change::Delivered(told)]);
+        state(&planner)
+    };
+    assert_eq!(deliver(DeliveryResult::Stands { hash: 1, written: None }), DeliveryState::Pending);
+    let owner = Some("other".to_owned());
+    assert_eq!(
+        deliver(DeliveryResult::Foreign { owner: Some("other".into()), at: 1 }),
+        DeliveryState::Foreign { owner }
+    );
+    let trouble = Trouble {
+        reason: "ServerUnreachable".into(),
+        code: "UNREACHABLE".into(),
+        message: "refused".into(),
+        at: 1,
+        exhausted: false,
+    };
+    assert_eq!(
+        deliver(DeliveryResult::Failed(trouble)),
+        DeliveryState::Failed { reason: "ServerUnreachable".to_owned(), message: "refused".to_owned() }
+    );
+    let wanted = world().wanted("cloud", &zone, &name).remove(0).set.unwrap();
+    let hash = set_hash(&wanted);
+    assert_eq!(deliver(DeliveryResult::Stands { hash, written: None }), DeliveryState::Published);
+}
+
+#[test]
+fn what_nothing_declares_has_similar_names() {
+    let similar = |name: &str| {
+        let names = story(name).similar.iter().map(ToString::to_string).collect::<Vec<_>>();
+        names.join(" ")
+    };
+    assert_eq!(similar("wwww.example.net"), "www.example.net.");
+    assert_eq!(similar("api-ns-p-prod-shpo.example.org"), "api-ns-p-prod-shop.example.org.");
+    assert_eq!(similar("www.exmaple.net"), "www.example.net.");
+    assert_eq!(similar("nothing-like-it.example.net"), "");
+    assert_eq!(similar("www.example.net"), "", "it is declared");
 }

@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 
-use dns::{Member, RecordSet, Rtype, Steering};
+use dns::{Geo, Member, RecordSet, Rtype, Steering};
 
 use super::sticky::{self, is_before, lateness, mix};
 use super::tree::{Branch, Choice, Compiler, Names, Node, Rule, Sources, member, only_member};
@@ -369,6 +369,7 @@ impl Telling<'_> {
     fn decision(&self, sight: &Sight<'_>, branch: &Branch<'_>, at: usize, asker: &Asker) -> Decision {
         let candidate = |at: usize, choice: Choice<'_>| Candidate {
             name: self.label(branch.rule, at),
+            place: self.geo(branch.rule, at),
             weight: choice.weight,
             live: sight.is_live(choice.node),
         };
@@ -379,25 +380,48 @@ impl Telling<'_> {
                 let network = crate::Network::new(asker.address, sticky::client(asker).1);
                 Decision::Sticky { network, candidates, taken: at }
             }
-            Rule::Geo(_) => Decision::Geo { candidates, taken: at },
+            Rule::Geo(_) => {
+                let (place, _) = self.compiled.geo.place(asker.address);
+                Decision::Geo { place, candidates, default: same_as_last(branch), taken: at }
+            }
             Rule::Closest(_) => Decision::Closest { candidates, taken: at },
             Rule::First => Decision::Failover { candidates, taken: at },
         }
     }
 
-    /// What to call a choice of the branch that was come to.
-    fn label(&self, rule: Rule, at: usize) -> String {
-        let name = self.compiled.names.get(&[&self.way[..], &[at]].concat());
-        let place = match rule {
-            Rule::Geo(table) => self.compiled.sources.table(table).map(|table| table.label(at)),
+    /// What to call a choice of the branch that was come to; nothing where its place is all there is to say.
+    fn label(&self, rule: Rule, at: usize) -> Option<String> {
+        let name = self.compiled.names.get(&[&self.way[..], &[at]].concat()).map(|name| (**name).to_owned());
+        name.or_else(|| match rule {
+            Rule::Geo(_) => None,
+            Rule::Closest(_) if self.geo(rule, at).is_some() => None,
+            Rule::First => Some(format!("group {}", at + 1)),
+            _ => Some(format!("choice {}", at + 1)),
+        })
+    }
+
+    fn geo(&self, rule: Rule, at: usize) -> Option<Geo> {
+        match rule {
+            Rule::Geo(table) | Rule::Closest(table) => self.compiled.sources.table(table)?.geo(at),
             _ => None,
-        };
-        match (name, place, rule) {
-            (Some(name), Some(place), _) => format!("{name} for {place}"),
-            (Some(name), None, _) => name.as_ref().to_owned(),
-            (None, Some(place), _) => place,
-            (None, None, Rule::First) => format!("group {}", at + 1),
-            (None, None, _) => format!("choice {}", at + 1),
         }
     }
+}
+
+/// Which choice has the same members as the last, which is the default of a choice by place.
+fn same_as_last(branch: &Branch<'_>) -> Option<usize> {
+    let choices: Vec<Vec<u16>> = branch.choices().map(|choice| members_below(choice.node)).collect();
+    let (last, others) = choices.split_last()?;
+    others.iter().position(|one| one == last)
+}
+
+/// The positions of all members below a node, sorted.
+fn members_below(node: &[u8]) -> Vec<u16> {
+    let mut all: Vec<u16> = match Node::read(node) {
+        Some(Node::Leaf(members)) => members.iter().map(|one| member(one).0).collect(),
+        Some(Node::Branch(branch)) => branch.choices().flat_map(|one| members_below(one.node)).collect(),
+        None => Vec::new(),
+    };
+    all.sort_unstable();
+    all
 }

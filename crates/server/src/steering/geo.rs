@@ -1,7 +1,6 @@
 //! Where clients are: the class's networks, then a database, then the built-in table of countries.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -56,32 +55,6 @@ impl From<Geo> for Whereabouts {
         match geo {
             Geo::Country(country) => Whereabouts::in_country(country),
             Geo::Continent(continent) => Whereabouts { continent: Some(continent), ..Whereabouts::default() },
-        }
-    }
-}
-
-impl fmt::Display for Whereabouts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let country = self.country.map(|letters| Geo::Country(letters).to_string());
-        let continent = self.continent.map(|letters| Geo::Continent(letters).to_string());
-        let degrees = |millionths: i32| f64::from(millionths) / 1e6;
-        let coordinates = self
-            .coordinates
-            .map(|(latitude, longitude)| format!("{}, {}", degrees(latitude), degrees(longitude)));
-        let known: Vec<String> = [country, continent, coordinates].into_iter().flatten().collect();
-        match known.is_empty() {
-            true => f.write_str("nowhere that is known"),
-            false => f.write_str(&known.join(", ")),
-        }
-    }
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Origin::Network(network) => write!(f, "the class's network {network}"),
-            Origin::Database => f.write_str("the class's database"),
-            Origin::BuiltIn => f.write_str("the built-in table"),
         }
     }
 }

@@ -333,14 +333,37 @@ fn an_alias_has_one_target_whatever_was_chosen() {
     }
 }
 
-fn sentences(steering: &Steering, health: &Health, client: &str) -> Vec<String> {
-    let tree = Compiled::new(steering, &geo(), health);
-    let (_, decisions) = tree.explain(&asker(client), &mut Chosen::new());
-    decisions.iter().map(ToString::to_string).collect()
+fn decisions(steering: &Steering, health: &Health, client: &str) -> Vec<Decision> {
+    Compiled::new(steering, &geo(), health).explain(&asker(client), &mut Chosen::new()).1
+}
+
+/// A candidate: its name, its place, and marks for a weight that is not 1 and for being down.
+fn candidate(one: &Candidate) -> String {
+    let name = one.name.as_deref().unwrap_or("-");
+    let place = one.place.map(|place| format!("@{place}")).unwrap_or_default();
+    let weight = if one.weight == 1 { String::new() } else { format!("*{}", one.weight) };
+    format!("{name}{place}{weight}{}", if one.live { "" } else { " down" })
+}
+
+/// The rule of a choice, its candidates, and which of them was taken.
+fn choice(decision: &Decision) -> (&'static str, Vec<String>, usize) {
+    let all = |candidates: &[Candidate]| candidates.iter().map(candidate).collect();
+    match decision {
+        Decision::Geo { candidates, taken, .. } => ("geo", all(candidates), *taken),
+        Decision::Closest { candidates, taken } => ("closest", all(candidates), *taken),
+        Decision::Drawn { candidates, taken } => ("drawn", all(candidates), *taken),
+        Decision::Sticky { candidates, taken, .. } => ("sticky", all(candidates), *taken),
+        Decision::Failover { candidates, taken } => ("failover", all(candidates), *taken),
+        other => panic!("{other:?} is no choice"),
+    }
+}
+
+fn choice_of(rule: &'static str, candidates: &[&str], taken: usize) -> (&'static str, Vec<String>, usize) {
+    (rule, candidates.iter().map(|one| (*one).to_owned()).collect(), taken)
 }
 
 #[test]
-fn every_decision_is_told() {
+fn every_decision_is_recorded() {
     let health = Health::new();
     let group = |sticky| Steering::Weighted {
         sticky,
@@ -356,37 +379,55 @@ fn every_decision_is_told() {
     (0..3).for_each(|probe| health.set(ProbeId(probe), State::Up));
     health.set(ProbeId(2), State::Down);
     health.set(ProbeId(1), State::Down);
+    let irish = decisions(&tree, &health, "10.1.2.3");
+    let network = |text: &str| text.parse::<crate::Network>().unwrap();
     assert_eq!(
-        sentences(&tree, &health, "10.1.2.3"),
-        [
-            "10.1.2.3 is in IE, GEO-EU, says the class's network 10.1.0.0/16",
-            "by place it gets weu for IE of weu for IE, the default",
-            "the first that is alive is group 2 of group 1 (down), group 2",
-            "among stable (weight 80), canary (weight 20, down) the network 10.1.2.0/24 always gets stable",
-        ]
+        irish[0],
+        Decision::Client {
+            address: "10.1.2.3".parse().unwrap(),
+            place: Whereabouts::in_country(*b"IE"),
+            origin: Origin::Network(network("10.1.0.0/16")),
+        }
     );
-    assert_eq!(
-        sentences(&tree, &health, "192.168.0.1"),
-        [
-            "192.168.0.1 is in nowhere that is known, says the built-in table",
-            "by place it gets the default of weu for IE, the default",
-            "a draw by weight among stable (weight 80), canary (weight 20, down); here stable",
-        ]
-    );
+    assert_eq!(choice(&irish[1]), choice_of("geo", &["weu@IE", "-"], 0));
+    assert_eq!(choice(&irish[2]), choice_of("failover", &["group 1 down", "group 2"], 1));
+    assert_eq!(choice(&irish[3]), choice_of("sticky", &["stable*80", "canary*20 down"], 0));
+    let at_network =
+        matches!(&irish[3], Decision::Sticky { network: it, .. } if *it == network("10.1.2.0/24"));
+    assert!(at_network, "{irish:?}");
+    let nowhere = decisions(&tree, &health, "192.168.0.1");
+    let place = Whereabouts::default();
+    let address = "192.168.0.1".parse().unwrap();
+    assert_eq!(nowhere[0], Decision::Client { address, place, origin: Origin::BuiltIn });
+    assert_eq!(choice(&nowhere[1]), choice_of("geo", &["weu@IE", "-"], 1));
+    assert_eq!(choice(&nowhere[2]), choice_of("drawn", &["stable*80", "canary*20 down"], 0));
     (0..3).for_each(|probe| health.set(ProbeId(probe), State::Down));
-    let told = sentences(&Steering::Failover(vec![probed(&[1]), probed(&[0])]), &health, "10.1.2.3");
+    let down = decisions(&Steering::Failover(vec![probed(&[1]), probed(&[0])]), &health, "10.1.2.3");
     assert_eq!(
-        told,
-        [
-            "nothing is alive but what is drained",
-            "all targets are down, so those that went down last are taken to be up",
-            "the first that is alive is group 1 of group 1, group 2",
-        ]
+        down[..2],
+        [(false, true), (true, true)].map(|(drained, probes)| Decision::NothingFound { drained, probes })
     );
+    assert_eq!(choice(&down[2]), choice_of("failover", &["group 1", "group 2"], 0));
     let at = |geo: &str| Location { geo: geo.parse().ok(), coordinates: None };
     let nearest =
         Steering::Closest(vec![(at("US"), named("east", all(&[0]))), (at("IE"), named("weu", all(&[1])))]);
-    assert_eq!(sentences(&nearest, &health, "10.3.0.1")[1], "the nearest that is alive is east of east, weu");
+    let nearest = decisions(&nearest, &health, "10.3.0.1");
+    assert_eq!(choice(&nearest[1]), choice_of("closest", &["east@US", "weu@IE"], 0));
+}
+
+#[test]
+fn a_default_that_is_one_of_the_choices_is_named_by_it() {
+    let geo = |text: &str| text.parse().unwrap();
+    let tree = |default: &[u16]| Steering::Geo {
+        choices: vec![(geo("IE"), all(&[0])), (geo("NL"), all(&[1, 2]))],
+        default: Box::new(all(default)),
+    };
+    let same = |default: &[u16]| match &decisions(&tree(default), &Health::new(), "192.168.0.1")[1] {
+        Decision::Geo { default, .. } => *default,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(same(&[1, 2]), Some(1));
+    assert_eq!(same(&[0, 1, 2]), None);
 }
 
 #[test]

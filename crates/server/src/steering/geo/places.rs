@@ -32,13 +32,12 @@ impl Places {
         }
     }
 
-    /// What a choice is for, in words.
-    pub(super) fn label(&self, choice: usize) -> String {
-        let geo = match self {
+    /// The country or continent that a choice is for; none for the default.
+    pub(super) fn geo(&self, choice: usize) -> Option<Geo> {
+        match self {
             Places::Geo(places) => places.get(choice).copied(),
             Places::Closest(places) => places.get(choice).and_then(|place| place.geo),
-        };
-        geo.map_or_else(|| "the default".to_owned(), |geo| geo.to_string())
+        }
     }
 
     /// Every choice, the best for a client first, ties in the order of the list.

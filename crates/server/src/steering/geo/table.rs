@@ -5,6 +5,8 @@
 
 use std::net::IpAddr;
 
+use dns::Geo;
+
 use super::built_in;
 use super::ipv4_ranges::Ipv4Ranges;
 use super::ipv6_ranges::Ipv6Ranges;
@@ -46,9 +48,9 @@ impl Table {
         Table { ipv4, ipv6, countries, orders, places }
     }
 
-    /// What a choice is for, in words.
-    pub(in crate::steering) fn label(&self, choice: usize) -> String {
-        self.places.label(choice)
+    /// The country or continent that a choice is for.
+    pub(in crate::steering) fn geo(&self, choice: usize) -> Option<Geo> {
+        self.places.geo(choice)
     }
 
     /// The choices, the best for an address first, and how many bits of it the answer looked at.
