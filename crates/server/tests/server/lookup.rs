@@ -43,8 +43,7 @@ fn show_step(step: &Step) -> String {
         Step::ChainTooLong(name) => format!("stopped before {name}"),
         Step::Data { name, rtype } => format!("{name} has {rtype}"),
         Step::Steered { name, rtype, decisions } => {
-            let words: Vec<String> = decisions.iter().map(ToString::to_string).collect();
-            format!("{name} {rtype} steered: {}", words.join("; "))
+            format!("{name} {rtype} steered by {} decisions", decisions.len())
         }
         Step::Referral(cut) => format!("delegated at {cut}"),
         Step::NoData(name) => format!("nothing at {name}"),
