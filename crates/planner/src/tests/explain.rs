@@ -7,8 +7,8 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::{
-    Actor, BackendKind, Change, ClusterId, Delivered, DeliveryResult, DeliveryState, ObjectName, ObjectRef, Planner,
-    Story, Trouble, WayStep, set_hash,
+    Actor, BackendKind, Change, ClusterId, Delivered, DeliveryResult, DeliveryState, ObjectName, ObjectRef,
+    Planner, Story, Trouble, WayStep, set_hash,
 };
 
 fn put(manifest: Value) -> Change {
