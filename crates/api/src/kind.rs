@@ -123,7 +123,7 @@ impl Kind {
         if known.is_empty() { Lookup::Foreign } else { Lookup::UnknownInOurGroup { known } }
     }
 
-    /// The kind that a misspelt `apiVersion` or `kind` stands for: one with a slip of the pen in its kind or in its
+    /// The kind that a misspelt `apiVersion` or `kind` is meant for: one that is misspelt in its kind or in its
     /// group, or with a version that it does not have.
     pub fn misspelt(api_version: &str, kind: &str) -> Option<Kind> {
         let is_meant = |candidate: &&Kind| {

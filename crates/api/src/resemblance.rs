@@ -1,6 +1,6 @@
 //! Which word a misspelt word stands for.
 
-/// Whether a word is another one with a slip of the pen in it: other capitals, a dash or underscore more or less, a letter
+/// Whether a word is another one misspelt: other capitals, a dash or underscore more or less, a letter
 /// missing, doubled or replaced, or two letters that changed places. Of a long word it may have two.
 pub(crate) fn resembles(written: &str, meant: &str) -> bool {
     let (written, meant) = (folded(written), folded(meant));

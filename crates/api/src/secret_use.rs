@@ -17,7 +17,7 @@ pub struct SecretUse<'a> {
     pub keys: Vec<&'a str>,
 }
 
-/// The Secrets that somebody has to provide for an object. Signing keys are not among them: they are made where there
+/// The Secrets that a user provides for an object. Signing keys are not among them: they are made where there
 /// are none.
 pub fn secret_uses(object: &Object) -> Vec<SecretUse<'_>> {
     match &object.spec {

@@ -84,7 +84,7 @@ fn part(of: &Map<String, Value>, fields: &[&str]) -> Map<String, Value> {
 /// What the text of Zones tells of them where it is no YAML: the values that stand behind the names of fields. Left out
 /// are other kinds, and Zones whose origin depends on another Zone.
 pub fn zone_sketches_of_text(text: &str) -> Vec<Object> {
-    // Each item of a list begins with its `apiVersion`, unless the fields are in an order of somebody's own.
+    // Each item of a list begins with its `apiVersion`, unless the author ordered the fields otherwise.
     let mut starts: Vec<usize> = text.match_indices("apiVersion").map(|(at, _)| at).collect();
     starts.push(text.len());
     let items = starts.windows(2).map(|item| &text[item[0]..item[1]]);

@@ -94,7 +94,7 @@ pub enum Obstacle {
 /// Why a certificate is not trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Mistrust {
-    /// Nobody that we trust has signed it.
+    /// No trusted authority has signed it.
     #[error("its certificate is signed by an unknown authority; name it by caSecretRef or --ca-file")]
     Issuer,
     /// It is for other names.

@@ -293,7 +293,7 @@ pub fn current_date() -> Date {
     jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date()
 }
 
-/// A folder that is not there is most often a slip of the pen, and would look like an empty plan.
+/// A folder that is not there is most often a typing error, and would look like an empty plan.
 fn require_folders(clusters: &[ClusterFolders]) -> Result<()> {
     for folder in clusters.iter().flat_map(|cluster| &cluster.folders) {
         ensure!(folder.exists(), "there is no folder {}: check the path", folder.display());

@@ -21,7 +21,7 @@ impl<'de> Deserialize<'de> for OtherFields {
 }
 
 impl OtherFields {
-    /// Those that stand for one that is read. Others are none of our concern: whoever defines the kind may add fields.
+    /// Those that stand for one that is read. Others are not judged: the project of the kind may add fields.
     pub(crate) fn misspelt(&self, meant: &'static str) -> Vec<MisspeltField> {
         let misspelt = self.0.iter().filter(|written| resembles(written, meant));
         misspelt.map(|written| MisspeltField { written: written.clone(), meant }).collect()
@@ -36,7 +36,7 @@ impl OtherFields {
     }
 }
 
-/// A field with a slip of the pen in its name.
+/// A field with a misspelt name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MisspeltField {
     /// As it is written.

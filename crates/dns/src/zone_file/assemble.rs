@@ -6,7 +6,7 @@ use crate::packed_zone::Builder;
 use crate::reserved::{is_reserved_key, is_reserved_text};
 use crate::{Name, PackedZone, Reserved, Rtype};
 
-/// More remarks than these help nobody.
+/// The largest number of remarks of one zone file.
 const MAX_REMARKS: usize = 100;
 
 /// Packs the records; what is left out or changed is remarked.

@@ -10,7 +10,7 @@ use crate::{Ambiguity, Name, PackedZone, Rtype};
 /// How many are kept until the zone is complete.
 const MOST: usize = 1_000;
 
-/// More remarks than these help nobody.
+/// The largest number of remarks of one zone file.
 const MOST_REMARKS: usize = 100;
 
 /// The doubtful data so far, in the order of the lines.

@@ -55,7 +55,7 @@ impl Shown<'_> {
     }
 
     fn table(&self, palette: Palette) -> String {
-        // What is ours and as declared needs nothing from anybody.
+        // A record set that is ours and as declared needs no action.
         let rows = self.items.iter().filter(|item| !item.is_settled()).map(|item| row(item, palette));
         let mut lines = table::lines(rows);
         let of = |verdict: Verdict| self.items.iter().filter(|item| item.verdict == verdict).count() as u64;
