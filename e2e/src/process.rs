@@ -11,11 +11,15 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::patience::{eventually, wait_for};
+use crate::patience::{eventually, wait_for, wait_for_within};
+
+/// How long the output of an ended program is waited for: a process that it started may still hold the pipe.
+const LAST_OUTPUT: Duration = Duration::from_secs(5);
 
 /// Becomes the program, after it has left the watching shell behind.
 const WATCHED: &str = "exec 3<&0 </dev/null
@@ -30,6 +34,7 @@ pub struct Process {
     // Apart from the child, because waiting for a child closes its input first.
     pipe: Option<ChildStdin>,
     output: Arc<Mutex<String>>,
+    readers: Vec<JoinHandle<()>>,
 }
 
 impl Process {
@@ -37,9 +42,10 @@ impl Process {
     pub fn start(name: &str, command: &Command) -> Result<Process> {
         let mut child = watched(command).spawn().with_context(|| format!("cannot start {name}"))?;
         let output = Arc::new(Mutex::new(String::new()));
-        collect(child.stdout.take(), &output);
-        collect(child.stderr.take(), &output);
-        Ok(Process { name: name.to_owned(), pipe: child.stdin.take(), child, output })
+        let stdout = child.stdout.take().map(|stream| collect(stream, &output));
+        let stderr = child.stderr.take().map(|stream| collect(stream, &output));
+        let readers = stdout.into_iter().chain(stderr).collect();
+        Ok(Process { name: name.to_owned(), pipe: child.stdin.take(), child, output, readers })
     }
 
     /// Its process id.
@@ -121,10 +127,16 @@ impl Process {
         if let Some(mut pipe) = self.pipe.take() {
             // The shell may have gone already, with a signal to the whole group.
             let _ = pipe.write_all(b"ended\n");
-            // The program's last words are still on their way.
-            std::thread::sleep(Duration::from_millis(10));
+            self.read_to_end();
         }
         Ok(status)
+    }
+
+    /// Waits until everything that the program printed has been read.
+    fn read_to_end(&self) {
+        let is_read = || self.readers.iter().all(JoinHandle::is_finished);
+        // Where a process of the program's lives on, what has been read by then is all there is.
+        let _ = wait_for_within(LAST_OUTPUT, "the output", || Ok(is_read().then_some(())));
     }
 }
 
@@ -152,8 +164,7 @@ fn watched(command: &Command) -> Command {
     watched
 }
 
-fn collect(stream: Option<impl Read + Send + 'static>, output: &Arc<Mutex<String>>) {
-    let Some(stream) = stream else { return };
+fn collect(stream: impl Read + Send + 'static, output: &Arc<Mutex<String>>) -> JoinHandle<()> {
     let output = output.clone();
     std::thread::spawn(move || {
         for line in BufReader::new(stream).lines().map_while(Result::ok) {
@@ -161,7 +172,7 @@ fn collect(stream: Option<impl Read + Send + 'static>, output: &Arc<Mutex<String
             output.push_str(&line);
             output.push('\n');
         }
-    });
+    })
 }
 
 #[cfg(test)]
@@ -197,6 +208,16 @@ mod tests {
         let id = process.id();
         drop(process);
         assert!(!is_alive(id));
+    }
+
+    #[test]
+    fn an_ended_program_has_all_of_its_output() {
+        for _ in 0..20 {
+            let mut command = Command::new("seq");
+            let mut process = Process::start("seq", command.arg("20000")).unwrap();
+            assert_eq!(process.wait_for_end().unwrap(), Some(0));
+            assert!(process.output().ends_with("\n20000\n"));
+        }
     }
 
     #[test]
