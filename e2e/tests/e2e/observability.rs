@@ -12,7 +12,7 @@ use crate::world::World;
 
 /// Metrics that are on no panel, with the reason.
 const EXCUSED: [(&str, &str); 5] = [
-    ("fingerpost_source_problems", "of `up` alone, which prints them"),
+    ("fingerpost_source_problems", "counts what logs and statuses name one by one"),
     ("fingerpost_watch_objects", "fingerpost_objects has those that count"),
     ("fingerpost_events_dropped", "a debugging aid"),
     ("fingerpost_crd_missing_fields", "the log names the fields at the start"),

@@ -6,7 +6,7 @@ use axum::response::{Html, IntoResponse, Response};
 use serde_json::{Map, Value};
 
 /// Every page with what it shows.
-const PAGES: [(&str, &str); 11] = [
+const PAGES: [(&str, &str); 12] = [
     ("/healthz", "whether the process runs (on --http)"),
     ("/readyz", "whether the first plan is served (on --http)"),
     ("/metrics", "counters for Prometheus (on --http)"),
@@ -16,6 +16,7 @@ const PAGES: [(&str, &str); 11] = [
     ("/api/v1/zone?name=", "a zone as it is served, in master-file form; also view="),
     ("/api/v1/notes", "what is to be said about objects, files and folders"),
     ("/api/v1/leases", "who holds the leases of Placements, and where their clients are sent"),
+    ("/api/v1/leases/NAMESPACE/NAME", "the same of one Placement"),
     ("/api/v1/health", "every probe: its target, whether that is up, why not, and its last run"),
     ("/api/v1/explain?name=", "which answer a name gets and why; also type=, view=, client="),
 ];
