@@ -16,11 +16,11 @@ mod definitions;
 mod kubeconfig;
 mod kubectl;
 mod objects;
+mod pool;
 mod requests;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,6 +34,7 @@ use crate::{Process, own_address, wait_for};
 pub use api::{Answer, Api, documents};
 pub use kubectl::Said;
 pub use objects::Objects;
+pub use pool::Alone;
 pub use requests::Requests;
 
 /// Who may speak with the API server, and as a member of which group.
@@ -89,15 +90,11 @@ impl Cluster {
         shared.as_ref().map_err(|error| anyhow!("{error:#}"))
     }
 
-    /// The shared cluster, emptied of our objects and without another test in it for as long as this lives.
+    /// A cluster with all kinds and none of our objects, which no other test uses for as long as this lives.
     ///
-    /// For what there is one of per cluster: a ClusterIdentity, an operator, a webhook.
+    /// For objects and processes of which a cluster has one: a ClusterIdentity, an operator, a webhook.
     pub fn alone() -> Result<Alone> {
-        static ALONE: Mutex<()> = Mutex::new(());
-        let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let cluster = Cluster::shared()?;
-        cluster.remove_objects()?;
-        Ok(Alone { cluster, _guard: guard })
+        pool::take()
     }
 
     /// A cluster of one's own, for tests that break it.
@@ -206,26 +203,6 @@ impl Cluster {
 
     fn running(&self) -> MutexGuard<'_, BTreeMap<Server, Process>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The shared cluster, for one test alone.
-pub struct Alone {
-    cluster: &'static Cluster,
-    _guard: MutexGuard<'static, ()>,
-}
-
-impl Deref for Alone {
-    type Target = Cluster;
-
-    fn deref(&self) -> &Cluster {
-        self.cluster
-    }
-}
-
-impl AsRef<Cluster> for Alone {
-    fn as_ref(&self) -> &Cluster {
-        self.cluster
     }
 }
 
