@@ -34,6 +34,15 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
+/// The target triple of this machine.
+pub(crate) fn host() -> Result<String> {
+    let mut command = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    command.arg("-vV");
+    let text = output(command)?;
+    let line = text.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(line.context("`rustc -vV` prints no line `host:`")?.to_owned())
+}
+
 /// The command as a line to paste into a shell.
 pub(crate) fn line(command: &Command) -> String {
     let set = command.get_envs().filter_map(|(name, value)| Some((name, value?)));

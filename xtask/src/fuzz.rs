@@ -45,7 +45,7 @@ pub(crate) fn run(only: &[String], seconds: u32) -> Result<()> {
 
 /// Builds the programs; gives each with the command that runs it.
 pub(crate) fn programs(only: &[String], until: Until) -> Result<Vec<(&'static str, Command)>> {
-    let triple = host()?;
+    let triple = cargo::host()?;
     cargo::run(build(&triple))?;
     let is_wanted = |target: &&str| only.is_empty() || only.iter().any(|name| name == target);
     let wanted = TARGETS.into_iter().filter(is_wanted);
@@ -78,15 +78,6 @@ fn program(triple: &str, target: &str, until: Until) -> Result<Command> {
 
 fn folder() -> PathBuf {
     root().join("target/fuzz")
-}
-
-/// The name of this machine's kind, as the compiler has it.
-fn host() -> Result<String> {
-    let mut command = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    command.arg("-vV");
-    let text = cargo::output(command)?;
-    let line = text.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(line.context("rustc does not say which machine it is for")?.to_owned())
 }
 
 #[cfg(test)]

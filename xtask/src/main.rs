@@ -18,6 +18,7 @@ mod reference;
 mod soak;
 mod steps;
 mod test;
+mod timings;
 
 use std::process::ExitCode;
 

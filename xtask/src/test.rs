@@ -9,7 +9,10 @@ use anyhow::Result;
 
 use crate::cargo::{self, cargo};
 use crate::steps::Steps;
-use crate::{fuzz, install, packages, purity};
+use crate::{fuzz, install, packages, purity, timings};
+
+/// How many tests run at once, for each core.
+const THREADS_PER_CORE: usize = 4;
 
 /// Runs every step, prints the summary and fails when a step did.
 pub(crate) fn run() -> Result<()> {
@@ -23,16 +26,16 @@ pub(crate) fn run() -> Result<()> {
     steps.check("pure crates", purity::BY_HAND, purity::check);
     // The end-to-end tests start the binary; this build makes it, with the features that the tests have.
     steps.command("build", cargo(&["build", "--workspace", "--all-targets"]));
-    steps.command("tests", tests());
+    steps.check("tests", &cargo::line(&tests()), || timings::run(tests()));
     steps.check("fuzzing", fuzz::BY_HAND, || fuzz::run(&[], fuzz::SHORT));
     steps.finish()
 }
 
-/// The end-to-end tests wait for others most of the time, so twice as many run at once as there are cores.
+/// The end-to-end tests wait for others most of the time, so more run at once than there are cores.
 fn tests() -> Command {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut command = cargo(&["test", "--workspace", "--no-fail-fast"]);
-    command.env("RUST_TEST_THREADS", (2 * cores).to_string());
+    let mut command = cargo(&["test", "--workspace", "--no-fail-fast", "--lib", "--bins", "--tests"]);
+    command.env("RUST_TEST_THREADS", (THREADS_PER_CORE * cores).to_string());
     command
 }
 
