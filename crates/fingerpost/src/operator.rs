@@ -19,6 +19,7 @@ pub mod lease;
 pub mod live;
 pub mod metrics;
 pub mod queue;
+pub mod removals;
 pub mod send;
 mod signing;
 pub mod webhook;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use e2e::{Alone, OPERATOR_NAMESPACE, Operator, Proxy};
+use e2e::{Alone, Call, Fault, OPERATOR_NAMESPACE, Operator, Proxy, Rule};
 use serde_json::{Value, json};
 
 use crate::world::{World, endpoint, example_text, route};
@@ -40,6 +40,25 @@ fn two_that_both_write_end_in_the_same_state() -> Result<()> {
     let leases = world.api().list("/apis/coordination.k8s.io/v1/namespaces/fingerpost-system/leases")?;
     ensure!(leases.is_empty(), "--leader-elect=false takes no Lease: {leases:?}");
     Ok(())
+}
+
+#[test]
+fn a_child_is_not_removed_before_the_objects_that_it_is_made_from_arrive() -> Result<()> {
+    let world = World::alone()?;
+    let first = world.operator(&["--leader-elect=false"])?;
+    let (proxy, other) = second(&world, &["--leader-elect=false"])?;
+    proxy.add(Rule::new(Fault::Hang, |call| call.is_about("serviceroutes")));
+    proxy.cut();
+    world.apply(&example_text("quickstart")?)?;
+    world.expect_there(&child("web")).with_context(|| first.output())?;
+    // The other operator has the child, and not the route.
+    std::thread::sleep(Duration::from_secs(1));
+    let deleted: Vec<Call> = proxy.writes().into_iter().filter(|call| call.method == "DELETE").collect();
+    ensure!(deleted.is_empty(), "{deleted:?}\n{}", other.output());
+    proxy.clear();
+    proxy.cut();
+    proxy.wait_for_quiet(QUIET)?;
+    world.expect_there(&child("web")).map(drop)
 }
 
 /// The operator's role without what is about a resource.

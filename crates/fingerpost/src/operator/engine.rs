@@ -33,6 +33,7 @@ use super::lease::Leadership;
 use super::live::{Live, Part};
 use super::metrics::{Inquiries, Metrics, Sample};
 use super::queue::{Ending, Queue, Work};
+use super::removals::Removals;
 use super::send::{Refusal, Sender, Verb, Write};
 use crate::cluster::feed::HERE;
 use crate::cluster::{Arrival, Awaited, Board, News};
@@ -124,6 +125,7 @@ pub struct Engine {
     flying: HashSet<ChildRef>,
     /// Children that the plan has not, kept until all kinds that they may come from are there.
     withheld: HashSet<ChildRef>,
+    removals: Removals,
     outcomes: HashMap<ChildRef, String>,
     transferred: Transferred,
     awaited: Awaited,
@@ -147,6 +149,7 @@ impl Engine {
             changes: Vec::new(),
             flying: HashSet::new(),
             withheld: HashSet::new(),
+            removals: Removals::default(),
             outcomes: HashMap::new(),
             transferred: Transferred::default(),
             planned: false,
@@ -252,6 +255,7 @@ impl Engine {
             self.queue.push(Work::Object(object.clone()), now);
         }
         for (child, _) in delta.children.iter().filter(|(_, kind)| *kind == ChangeKind::Removed) {
+            self.removals.prove(child, now);
             self.queue.push(Work::Child(child.clone()), now);
         }
         if !delta.zones.is_empty() {

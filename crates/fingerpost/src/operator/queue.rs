@@ -201,7 +201,7 @@ impl Queue {
     }
 
     /// Keeps work for later; an earlier time that it has already stands.
-    fn postpone(&mut self, work: Work, until: Instant) {
+    pub fn postpone(&mut self, work: Work, until: Instant) {
         if self.queued.contains(&work) || self.due.get(&work).is_some_and(|due| *due <= until) {
             return;
         }

@@ -50,6 +50,7 @@ impl Engine {
         if let Some(kind) = subject.child_kind() {
             let child = child_of(kind, key);
             self.live.lose_child(&child);
+            self.removals.forget(&child);
             if self.leads {
                 self.queue.push(Work::Child(child), now);
             }

@@ -1,5 +1,7 @@
 //! What to write next for some work, if anything: the plan against what the cluster holds.
 
+use std::time::Instant;
+
 use api::{Kind, Lookup};
 use planner::marks::FINALIZER;
 use planner::{ChildKind, ChildRef, ObjectRef, Planner};
@@ -57,7 +59,7 @@ impl Engine {
     /// An Istio Gateway holds the hosts of many routes, so it is written in its own time.
     fn leave_to_itself(&mut self, child: ChildRef, fingerprint: u64) {
         if self.live.child(&child).is_none_or(|live| live.stands_for != Some(fingerprint)) {
-            self.queue.push(Work::Child(child), std::time::Instant::now());
+            self.queue.push(Work::Child(child), Instant::now());
         }
     }
 
@@ -109,6 +111,7 @@ impl Engine {
 
     /// Applies a child unless the cluster holds it already.
     fn apply_child(&mut self, planner: &Planner, child: &ChildRef, fingerprint: u64) -> Next {
+        self.removals.forget(child);
         if self.flying.contains(child) || self.obstacle(child) {
             return None;
         }
@@ -170,6 +173,12 @@ impl Engine {
         }
         if self.lacks_makers(child.kind, &held.owners) {
             self.withheld.insert(child.clone());
+            return None;
+        }
+        let now = Instant::now();
+        let due = self.removals.due(child, now);
+        if due > now {
+            self.queue.postpone(Work::Child(child.clone()), due);
             return None;
         }
         Some((Purpose::Removal(child.clone()), write))
