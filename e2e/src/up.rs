@@ -134,6 +134,12 @@ impl Up {
         self.process.kill()
     }
 
+    /// Asks it to end (SIGTERM), and waits until it has.
+    pub fn terminate(&mut self) -> Result<Option<i32>> {
+        self.process.terminate()?;
+        self.process.wait_for_end()
+    }
+
     /// Stops it where it stands; [`Up::resume`] goes on.
     pub fn suspend(&mut self) -> Result<()> {
         self.process.suspend()

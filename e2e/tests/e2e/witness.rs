@@ -261,11 +261,12 @@ fn after_a_restart_answers_go_on_from_where_they_were() -> Result<()> {
     run(&["switchover", "apps/web", "--to", "neu", "--force", "--url", &neu.url()])?;
     neu.wait_for_answer("192.0.2.2")?;
     let again = || Up::start(Options::folder(weu.folder.path()).state(state.path()));
-    let up = again()?;
+    let mut up = again()?;
     wait_for("the holder to be seen", || {
         Ok((dig(up.dns(0), "app.example.org A")?.data("A") == ["192.0.2.2"]).then_some(()))
     })?;
-    drop(up);
+    // The state is written behind the answers; a process that is asked to end writes it first.
+    up.terminate()?;
     etcd[0].kill()?;
     let up = again()?;
     assert_eq!(
