@@ -43,6 +43,11 @@ pub(crate) fn host() -> Result<String> {
     Ok(line.context("`rustc -vV` prints no line `host:`")?.to_owned())
 }
 
+/// The folder of everything that cargo builds.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
 /// The command as a line to paste into a shell.
 pub(crate) fn line(command: &Command) -> String {
     let set = command.get_envs().filter_map(|(name, value)| Some((name, value?)));

@@ -53,7 +53,7 @@ fn test(name: &str, profiles: &Path, more: &[&str]) -> Command {
 }
 
 fn folder() -> PathBuf {
-    root().join("target/coverage/profiles")
+    cargo::target().join("coverage/profiles")
 }
 
 /// The test programs among cargo's messages.

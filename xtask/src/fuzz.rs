@@ -77,7 +77,7 @@ fn program(triple: &str, target: &str, until: Until) -> Result<Command> {
 }
 
 fn folder() -> PathBuf {
-    root().join("target/fuzz")
+    cargo::target().join("fuzz")
 }
 
 #[cfg(test)]
