@@ -8,6 +8,7 @@ mod circumstances;
 mod diff;
 mod lost;
 mod owner;
+mod settings;
 mod status;
 mod steering;
 mod stream;
@@ -277,14 +278,19 @@ impl DocumentRecordSet {
 impl DocumentObject {
     /// `apiVersion`, `kind`, `namespace` and `name`.
     pub fn identity(&self) -> [&str; 4] {
-        let metadata = &self.manifest["metadata"];
-        [&self.manifest["apiVersion"], &self.manifest["kind"], &metadata["namespace"], &metadata["name"]]
-            .map(|value| value.as_str().unwrap_or_default())
+        identity(&self.manifest)
     }
 
     fn key(&self) -> (&str, [&str; 4]) {
         (&self.cluster, self.identity())
     }
+}
+
+/// `apiVersion`, `kind`, `namespace` and `name` of a manifest.
+fn identity(manifest: &Value) -> [&str; 4] {
+    let metadata = &manifest["metadata"];
+    [&manifest["apiVersion"], &manifest["kind"], &metadata["namespace"], &metadata["name"]]
+        .map(|value| value.as_str().unwrap_or_default())
 }
 
 /// All sets of a zone but its SOA: the plan's own names, and the names of its file that no object touches.

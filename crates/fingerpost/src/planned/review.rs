@@ -31,7 +31,7 @@ pub struct Review {
     pub tally: Tally,
     /// How many record sets there were.
     pub record_sets_before: usize,
-    /// Whether there are several clusters.
+    /// Whether to say which cluster an object is in: there are several, or they have other names in the two plans.
     pub clusters: bool,
 }
 
@@ -104,7 +104,7 @@ impl Review {
         let named: BTreeSet<&DocumentOwner> = broken.iter().map(|one| &one.object).collect();
         let unready = statuses.iter().flat_map(unready).filter(|one| !named.contains(&one.object)).collect();
         let broken = broken.iter().map(|one| Broken::of(one, after)).collect();
-        let clusters = after.clusters.len() > 1;
+        let clusters = after.clusters.len() > 1 || before.clusters != after.clusters;
         let record_sets_before = before.record_sets.len();
         Review { differences, statuses, broken, unready, tally, record_sets_before, clusters }
     }

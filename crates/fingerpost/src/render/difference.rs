@@ -71,13 +71,25 @@ fn labelled<'a>(items: &'a [Value], identity: &[&str]) -> Vec<(String, &'a Value
 
 /// What identifies an item, the more the further on: a name and a type, then what lists of records have besides.
 const IDENTITIES: [&[&str]; 3] = [
-    &["name", "fqdn", "dnsName", "hostname", "type", "recordType"],
-    &["name", "fqdn", "dnsName", "hostname", "type", "recordType", "setIdentifier", "class", "region"],
+    &["name", "fqdn", "dnsName", "hostname", "cidr", "type", "recordType"],
     &[
         "name",
         "fqdn",
         "dnsName",
         "hostname",
+        "cidr",
+        "type",
+        "recordType",
+        "setIdentifier",
+        "class",
+        "region",
+    ],
+    &[
+        "name",
+        "fqdn",
+        "dnsName",
+        "hostname",
+        "cidr",
         "type",
         "recordType",
         "setIdentifier",

@@ -7,13 +7,14 @@ use planner::document::{DocumentObject, DocumentRecordSet, DocumentZone, Pair};
 
 use super::owner;
 use super::plan::{
-    Groups, kept_text, location_text, moved, object_lines, object_row, owners_text, place, sign, soa_lines,
-    steering_lines, summary, unready_text,
+    Groups, kept_text, location_text, moved, object_lines, object_row, owners_text, place, setting_lines,
+    sign, steering_lines, summary, unready_text, view_row, zone_lines,
 };
 use crate::planned::Review;
 
-/// How many lines a comment may take: a service such as GitHub refuses one that is too long.
-const MOST_ROWS: usize = 500;
+/// How many octets a comment may take, but for the headings of what does not fit: GitHub refuses one of more than 65,536
+/// characters.
+const LONGEST: usize = 60_000;
 
 /// The differences; `statuses`: those too.
 pub fn differences(review: &Review, statuses: bool) -> String {
@@ -35,20 +36,16 @@ pub fn differences(review: &Review, statuses: bool) -> String {
         "Not ready",
         unready.map(|one| item(&owner(&one.object, clusters), vec![unready_text(one)])),
     );
+    objects(&mut text, "Settings", groups.settings.into_iter(), setting_lines, clusters);
     let sets = groups.record_sets.iter().map(|pair| set_row(pair, clusters));
     table(&mut text, "Record sets", &["", "Name", "Type", "TTL", "Data", "Where", "Owner"], sets);
-    let zones = groups.zones.iter().map(|pair| zone_row(pair));
+    let zones = groups.zones.iter().map(|pair| zone_row(pair, clusters));
     table(&mut text, "Zones", &["", "Origin", "Serial", "Records", "Where", "Source"], zones);
-    let views = groups.views.iter().map(|pair| {
-        let row = |view: &planner::document::DocumentView| {
-            vec![view.name.clone(), view.listen.join(" "), view.clients.join(" ")]
-        };
-        signed(sign(pair), moved(pair, &row), Vec::new())
-    });
-    table(&mut text, "Views", &["", "View", "Listen", "Clients"], views);
-    objects(&mut text, "Child objects", groups.children.into_iter(), clusters);
+    let views = groups.views.iter().map(|pair| signed(sign(pair), moved(pair, &view_row), Vec::new()));
+    table(&mut text, "Views", &["", "View", "Shows", "Listen", "Clients"], views);
+    objects(&mut text, "Child objects", groups.children.into_iter(), object_lines, clusters);
     if statuses {
-        objects(&mut text, "Statuses", review.statuses.iter(), clusters);
+        objects(&mut text, "Statuses", review.statuses.iter(), object_lines, clusters);
     }
     text
 }
@@ -61,7 +58,7 @@ fn set_row(pair: &Pair<DocumentRecordSet>, clusters: bool) -> String {
     signed(sign(pair), moved(pair, &row), steering_lines(pair))
 }
 
-fn zone_row(pair: &Pair<DocumentZone>) -> String {
+fn zone_row(pair: &Pair<DocumentZone>, clusters: bool) -> String {
     let row = |zone: &DocumentZone| {
         let serial = match &zone.unavailable {
             Some(reason) => format!("unavailable: {reason}"),
@@ -70,18 +67,19 @@ fn zone_row(pair: &Pair<DocumentZone>) -> String {
         let (origin, records) = (zone.origin.to_string(), zone.entry_count.to_string());
         vec![origin, serial, records, place(&zone.scope), zone.source.clone()]
     };
-    signed(sign(pair), moved(pair, &row), soa_lines(pair))
+    signed(sign(pair), moved(pair, &row), zone_lines(pair, clusters))
 }
 
 fn objects<'a>(
     text: &mut String,
     title: &str,
     pairs: impl Iterator<Item = &'a Pair<DocumentObject>>,
+    lines: fn(&Pair<DocumentObject>) -> Vec<String>,
     clusters: bool,
 ) {
     let line = |pair: &'a Pair<DocumentObject>| {
         let name = pair.either().map(|object| object_row(object, clusters).join(" ")).unwrap_or_default();
-        format!("- {} {}", sign_text(sign(pair)), item(&name, object_lines(pair)).trim_start_matches("- "))
+        format!("- {} {}", sign_text(sign(pair)), item(&name, lines(pair)).trim_start_matches("- "))
     };
     list(text, title, pairs.map(line));
 }
@@ -124,8 +122,14 @@ fn list(text: &mut String, title: &str, items: impl Iterator<Item = String>) {
 }
 
 fn append(text: &mut String, lines: Vec<String>) {
-    let more = lines.len().saturating_sub(MOST_ROWS);
-    lines.iter().take(MOST_ROWS).for_each(|line| text.push_str(&format!("{line}\n")));
+    let mut length = text.len();
+    let fits = |line: &&String| {
+        length += line.len() + 1;
+        length <= LONGEST
+    };
+    let fitting = lines.iter().take_while(fits).count();
+    lines.iter().take(fitting).for_each(|line| text.push_str(&format!("{line}\n")));
+    let more = lines.len() - fitting;
     if more > 0 {
         text.push_str(&format!("\n… and {more} more: `-o text` has all of them.\n"));
     }

@@ -4,6 +4,7 @@ use dns::visible;
 use planner::document::{
     Difference, Document, DocumentObject, DocumentRecordSet, DocumentView, DocumentZone, Pair,
 };
+use serde_json::{Value, json};
 
 use super::numbers::{count, grouped};
 use super::{Palette, condition, difference, owner, steering, table};
@@ -33,30 +34,29 @@ pub fn differences(review: &Review, statuses: bool, palette: Palette) -> String 
     let groups = Groups::of(&review.differences);
     text.broken(&review.broken);
     text.unready(&review.unready);
-    text.pairs("Views", &groups.views, view_row, |_| Vec::new());
-    text.pairs("Zones", &groups.zones, zone_row, soa_lines);
     let clusters = review.clusters;
+    text.objects("Settings", &groups.settings, setting_lines);
+    text.pairs("Views", &groups.views, view_row, |_| Vec::new());
+    text.pairs("Zones", &groups.zones, zone_row, |pair| zone_lines(pair, clusters));
     text.pairs("Record sets", &groups.record_sets, |set| record_row(set, clusters), steering_lines);
-    text.objects("Child objects", &groups.children);
+    text.objects("Child objects", &groups.children, object_lines);
     if statuses {
-        text.objects("Statuses", &review.statuses.iter().collect::<Vec<_>>());
+        text.objects("Statuses", &review.statuses.iter().collect::<Vec<_>>(), object_lines);
     }
     text.blank();
     text.line(&summary(review));
     text.text
 }
 
-/// What the plan comes to, in one line: record sets, and child objects where there are any.
+/// What the plan comes to, in one line: record sets, then settings and child objects where some differ.
 pub fn summary(review: &Review) -> String {
-    let children = review.differences.iter().filter_map(|one| match one {
-        Difference::Child(pair) => Some(pair),
-        _ => None,
-    });
-    let children = match Tally::of(children) {
+    let groups = Groups::of(&review.differences);
+    let of = |title: &str, pairs: &[&Pair<DocumentObject>]| match Tally::of(pairs.iter().copied()) {
         none if none == Tally::default() => String::new(),
-        some => format!(" Child objects: {}", tally(some)),
+        some => format!(" {title}: {}", tally(some)),
     };
-    format!("Plan: {}{children}", tally(review.tally))
+    let (settings, children) = (of("Settings", &groups.settings), of("Child objects", &groups.children));
+    format!("Plan: {}{settings}{children}", tally(review.tally))
 }
 
 fn tally(tally: Tally) -> String {
@@ -67,6 +67,7 @@ fn tally(tally: Tally) -> String {
 /// Differences by what they are about.
 #[derive(Default)]
 pub(super) struct Groups<'a> {
+    pub(super) settings: Vec<&'a Pair<DocumentObject>>,
     pub(super) views: Vec<&'a Pair<DocumentView>>,
     pub(super) zones: Vec<&'a Pair<DocumentZone>>,
     pub(super) record_sets: Vec<&'a Pair<DocumentRecordSet>>,
@@ -78,6 +79,7 @@ impl<'a> Groups<'a> {
         let mut groups = Groups::default();
         for difference in differences {
             match difference {
+                Difference::Setting(pair) => groups.settings.push(pair),
                 Difference::View(pair) => groups.views.push(pair),
                 Difference::Zone(pair) => groups.zones.push(pair),
                 Difference::RecordSet(pair) => groups.record_sets.push(pair),
@@ -192,8 +194,13 @@ impl Text {
         }
     }
 
-    /// Objects, with the paths that differ.
-    fn objects(&mut self, title: &str, pairs: &[&Pair<DocumentObject>]) {
+    /// Objects, below each what `details` finds.
+    fn objects(
+        &mut self,
+        title: &str,
+        pairs: &[&Pair<DocumentObject>],
+        details: fn(&Pair<DocumentObject>) -> Vec<String>,
+    ) {
         if pairs.is_empty() {
             return;
         }
@@ -201,9 +208,9 @@ impl Text {
         for pair in pairs {
             let Some(object) = pair.either() else { continue };
             let (sign, row) = (sign(pair), object_row(object, self.clusters).join(" "));
-            let row = self.palette.signed(sign, &format!("{sign} {}", row.trim_start()));
+            let row = self.palette.signed(sign, &format!("{sign} {}", visible(row.trim_start())));
             self.line(&format!("  {row}"));
-            self.details(object_lines(pair));
+            self.details(details(pair));
         }
     }
 }
@@ -215,6 +222,15 @@ pub(super) fn object_lines(pair: &Pair<DocumentObject>) -> Vec<String> {
         (Some(before), Some(after)) => difference::lines(&before.manifest, &after.manifest),
         _ => Vec::new(),
     }
+}
+
+/// The settings of an object that differ; all of them where it comes or goes.
+pub(super) fn setting_lines(pair: &Pair<DocumentObject>) -> Vec<String> {
+    let settings = |object: &Option<DocumentObject>| {
+        let field = |name: &str| object.as_ref().map_or(&Value::Null, |one| &one.manifest[name]);
+        json!({ "spec": field("spec"), "annotations": field("metadata")["annotations"] })
+    };
+    difference::lines(&settings(&pair.before), &settings(&pair.after))
 }
 
 /// Where the broken version is.
@@ -255,7 +271,7 @@ fn arrow(old: &str, new: &str) -> String {
     format!("{} → {}", text(old), text(new))
 }
 
-fn view_row(view: &DocumentView) -> Vec<String> {
+pub(super) fn view_row(view: &DocumentView) -> Vec<String> {
     let what = view.scope.clone().unwrap_or_else(|| "everything".to_owned());
     vec![view.name.clone(), what, view.listen.join(" "), view.clients.join(" ")]
 }
@@ -274,8 +290,18 @@ fn zone_row(zone: &DocumentZone) -> Vec<String> {
     ]
 }
 
+/// What differs in a zone and is in none of its columns: its SOA, and which of several objects of one name declares it.
+pub(super) fn zone_lines(pair: &Pair<DocumentZone>, clusters: bool) -> Vec<String> {
+    let (Some(before), Some(after)) = (&pair.before, &pair.after) else { return Vec::new() };
+    let owners =
+        |zone: &DocumentZone| zone.soa.as_ref().map(|soa| owners_text(soa, clusters)).unwrap_or_default();
+    let (old, new) = (owners(before), owners(after));
+    let moved = before.source == after.source && old != new;
+    soa_lines(pair).into_iter().chain(moved.then(|| format!("declared by: {}", arrow(&old, &new)))).collect()
+}
+
 /// What differs in a zone's SOA besides its serial.
-pub(super) fn soa_lines(pair: &Pair<DocumentZone>) -> Vec<String> {
+fn soa_lines(pair: &Pair<DocumentZone>) -> Vec<String> {
     let text = |zone: &Option<DocumentZone>| {
         let soa = zone.as_ref()?.soa.as_ref()?;
         let words: Vec<&str> = soa.data.first()?.split(' ').collect();

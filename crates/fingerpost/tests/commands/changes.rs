@@ -68,13 +68,47 @@ metadata: {name: shop, namespace: dns}
 spec: {targetRef: {name: edge}, loadBalancing: {weighted: {default: 10}, GEO: {default: IE}}}
 ";
 
+/// Classes: one of our own server with a Placement of its clients, one of a provider with a record.
+const CLASSES: &str = "\
+apiVersion: dns.homelab.mortenolsen.pro/v1alpha1
+kind: DNSClass
+metadata: {name: inside}
+spec: {embedded: {clients: [10.0.0.0/8], geo: {networks: [{cidr: 10.1.0.0/16, geo: IE}]}}}
+---
+apiVersion: dns.homelab.mortenolsen.pro/v1alpha1
+kind: DNSClass
+metadata: {name: edge}
+spec: {powerdns: {url: 'https://pdns.example.net', apiKeySecretRef: {name: pdns, namespace: dns, key: key}}}
+---
+apiVersion: dns.homelab.mortenolsen.pro/v1alpha1
+kind: DNSRecord
+metadata: {name: shop, namespace: dns, annotations: {provider.fingerpost.dev/proxied: 'false'}}
+spec: {type: A, domain: example.org, subdomain: shop, dnsClassRef: {name: edge}, values: [192.0.2.40]}
+---
+apiVersion: fingerpost.dev/v1alpha1
+kind: Placement
+metadata: {name: standby, namespace: dns}
+spec:
+  hostname: standby.example.org
+  mode: active-hotstandby
+  failback: Manual
+  regions: [{name: fsn, addresses: [192.0.2.41]}, {name: nbg, addresses: [192.0.2.42]}]
+";
+
 fn records() -> String {
-    let steered = STEERED.matches("apiVersion:").count();
-    (0..OBJECTS - steered - 1).map(|number| record(&format!("host-{number:02}"), "192.0.2.1")).collect()
+    let others = [STEERED, CLASSES].map(|text| text.matches("apiVersion:").count());
+    (0..OBJECTS - others[0] - others[1] - 1)
+        .map(|number| record(&format!("host-{number:02}"), "192.0.2.1"))
+        .collect()
 }
 
 fn world() -> Folder {
-    Folder::with(&[("zone.yaml", ZONE), ("records.yaml", &records()), ("steered.yaml", STEERED)])
+    Folder::with(&[
+        ("zone.yaml", ZONE),
+        ("records.yaml", &records()),
+        ("steered.yaml", STEERED),
+        ("classes.yaml", CLASSES),
+    ])
 }
 
 /// The world with one text in the place of another, which is there once.
@@ -168,6 +202,29 @@ const HOST: &str = "domainName: host-07, zoneRef: {name: example-org}, type: A, 
     "domainName: example.org., refresh: 1234",
     "SOA: "
 )]
+#[case::class_url(
+    "class-url",
+    "classes.yaml",
+    "pdns.example.net",
+    "other.example.net",
+    "spec.powerdns.url: https://pdns.example.net → https://other.example.net"
+)]
+#[case::class_geo("class-geo", "classes.yaml", "geo: IE", "geo: US", "networks[10.1.0.0/16].geo: IE → US")]
+#[case::class_clients(
+    "class-clients",
+    "classes.yaml",
+    "clients: [10.0.0.0/8]",
+    "clients: [172.16.0.0/12]",
+    "10.0.0.0/8 → 172.16.0.0/12"
+)]
+#[case::provider_setting(
+    "provider-setting",
+    "classes.yaml",
+    "proxied: 'false'",
+    "proxied: 'true'",
+    "false → true"
+)]
+#[case::failback("failback", "classes.yaml", "failback: Manual", "failback: Automatic", "Manual → Automatic")]
 fn each_kind_of_change_is_shown_with_its_old_and_new_value(
     #[case] name: &str,
     #[case] file: &str,
@@ -226,7 +283,7 @@ fn json_and_yaml_carry_the_steering_and_the_owner_of_every_record_set() {
     assert_eq!(read["recordSets"], plan["recordSets"]);
 }
 
-/// Of 96 record sets some go.
+/// Of 95 record sets some go.
 #[rstest]
 #[case("2", 2, 2)]
 #[case("2", 3, 3)]
@@ -293,4 +350,42 @@ fn what_is_about_differences_needs_something_to_compare_with(#[case] arguments: 
     let run = fingerpost(&[&["plan", "examples/quickstart"], arguments].concat());
     assert_eq!(run.code, 1);
     assert!(run.stderr.contains("give --against or --kube with it"), "{}", run.stderr);
+}
+
+#[test]
+fn a_cluster_that_is_gone_is_named_with_each_of_its_objects() {
+    let (weu, neu) = ("weu=examples/regions/weu", "neu=examples/regions/neu");
+    let run = fingerpost(&[&["plan", weu, "--against", weu, "--against", neu], DATE].concat());
+    assert!(run.stdout.contains("  - neu Gateway istio-system/default-gateway\n"), "{}", run.stdout);
+    assert!(!run.stdout.contains("- Gateway"), "{}", run.stdout);
+}
+
+#[test]
+fn every_line_of_a_change_says_what_changes() {
+    let (before, after) = ("a=examples/zones", "b=examples/zones");
+    let run = fingerpost(&[&["plan", after, "--against", before], DATE].concat());
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    let is_silent = |pair: &[&str]| {
+        let has_details = pair.get(1).is_some_and(|next| next.starts_with("      "));
+        pair[0].starts_with("  ~ ") && !pair[0].contains('→') && !has_details
+    };
+    assert_eq!(lines.windows(2).find(|pair| is_silent(pair)), None, "{}", run.stdout);
+    assert!(run.stdout.contains("a Record") && run.stdout.contains("→ b Record"), "{}", run.stdout);
+}
+
+#[test]
+fn a_comment_on_a_pull_request_is_no_longer_than_github_takes() {
+    let (before, after) = (world(), world());
+    let text = "x".repeat(200);
+    let many: String = (0..600)
+        .map(|number| record(&format!("n-{number}"), &text).replace("type: A", "type: TXT"))
+        .collect();
+    after.write("many.yaml", &many);
+    let comment = plan(&after, &before, &["-o", "markdown", "--show", "status"]).stdout;
+    assert!(comment.len() < 65_536, "{}", comment.len());
+    assert!(
+        comment.contains("**Plan: 600 to add") && comment.contains("more: `-o text` has all of them."),
+        "{comment}"
+    );
+    assert!(comment.contains("#### Statuses"), "{comment}");
 }

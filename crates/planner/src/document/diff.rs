@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Document, DocumentObject, DocumentRecordSet, DocumentView, DocumentZone, STEERED, status};
+use super::{
+    Document, DocumentObject, DocumentRecordSet, DocumentView, DocumentZone, STEERED, settings, status,
+};
 
 /// Something before and after: at least one of the two is there.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -27,6 +29,8 @@ impl<T> Pair<T> {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Difference {
+    /// What an object sets that is on no record set, such as where a class delivers to.
+    Setting(Pair<DocumentObject>),
     /// A view.
     View(Pair<DocumentView>),
     /// A zone, its SOA included.
@@ -39,12 +43,13 @@ pub enum Difference {
     Object(Pair<DocumentObject>),
 }
 
-/// All differences: views, zones, record sets, children, then objects, each in the documents' order.
+/// All differences: settings, views, zones, record sets, children, then objects, each in the documents' order.
 ///
-/// The steering and the owners of record sets are compared where both plans have them.
+/// The settings of objects, and the steering and the owners of record sets, are compared where both plans have them.
 pub fn diff(before: &Document, after: &Document) -> Vec<Difference> {
     let steered = before.has_steering() && after.has_steering();
     let (old_sets, new_sets) = (compared_sets(before, steered), compared_sets(after, steered));
+    let settings = settings::changed(before, after).filter(|_| steered).map(Difference::Setting);
     let views = pairs(&before.views, &after.views, |view| &view.name).map(Difference::View);
     let zones = pairs(&before.zones, &after.zones, |zone| (&zone.origin, &zone.scope));
     let zones = zones.map(|pair| compared_zone(pair, steered)).filter(|pair| pair.before != pair.after);
@@ -54,7 +59,7 @@ pub fn diff(before: &Document, after: &Document) -> Vec<Difference> {
     let children = pairs(&before.children, &after.children, DocumentObject::key).map(Difference::Child);
     let objects = pairs(&before.objects, &after.objects, DocumentObject::key);
     let objects = objects.filter_map(status::compared).map(Difference::Object);
-    views.chain(zones).chain(sets).chain(children).chain(objects).collect()
+    settings.chain(views).chain(zones).chain(sets).chain(children).chain(objects).collect()
 }
 
 impl Document {
@@ -86,7 +91,7 @@ fn compared_zone(pair: Pair<DocumentZone>, steered: bool) -> Pair<DocumentZone> 
 }
 
 /// The items that are not the same on both sides, by key.
-fn pairs<'a, T: Clone + PartialEq, K: Ord + 'a>(
+pub(super) fn pairs<'a, T: Clone + PartialEq, K: Ord + 'a>(
     before: &'a [T],
     after: &'a [T],
     key: impl Fn(&'a T) -> K,

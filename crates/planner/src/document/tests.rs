@@ -39,6 +39,7 @@ fn told(differences: &[Difference]) -> Vec<String> {
         _ => '~',
     };
     let line = |difference: &Difference| match difference {
+        Difference::Setting(pair) => format!("{}setting", sides(pair.before.is_some(), pair.after.is_some())),
         Difference::View(pair) => format!("{}view", sides(pair.before.is_some(), pair.after.is_some())),
         Difference::Zone(pair) => format!("{}zone", sides(pair.before.is_some(), pair.after.is_some())),
         Difference::RecordSet(pair) => {

@@ -76,6 +76,10 @@ impl Document {
 }
 
 impl DocumentVersion {
+    pub(super) fn key(&self) -> (&str, [&str; 4]) {
+        (&self.cluster, super::identity(&self.manifest))
+    }
+
     fn kind(&self) -> Option<Kind> {
         let text = |field: &str| self.manifest[field].as_str().unwrap_or_default();
         let is_it = |kind: &&Kind| kind.api_version() == text("apiVersion") && kind.kind() == text("kind");
