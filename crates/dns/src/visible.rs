@@ -2,18 +2,28 @@
 
 use std::borrow::Cow;
 
-/// The text with control characters escaped and without the passwords of URLs, so that what somebody else
-/// wrote can neither steer a terminal nor carry a secret into a message.
+/// The text with control and invisible characters escaped and without the passwords of URLs, so that what somebody else
+/// wrote can neither steer a terminal, nor change the order of what a reviewer reads, nor carry a secret into a message.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let text = without_passwords(text);
-    if !text.contains(char::is_control) {
+    if !text.contains(needs_escape) {
         return text;
     }
-    let escaped = text.chars().map(|character| match character.is_control() {
+    let escaped = text.chars().map(|character| match needs_escape(character) {
         true => character.escape_default().to_string(),
         false => character.to_string(),
     });
     Cow::Owned(escaped.collect())
+}
+
+/// Control characters, and those that only change how others are displayed: separators of lines and paragraphs, and
+/// characters without width, the marks for writing direction among them.
+fn needs_escape(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
+        )
 }
 
 /// The text with `***` in the place of everything between `://` and the last `@` of the same word.
@@ -71,7 +81,12 @@ mod tests {
     #[case::line_end("a\nb", "a\\nb")]
     #[case::terminal("a\u{1b}[31mb", "a\\u{1b}[31mb")]
     #[case::c1("a\u{9b}b", "a\\u{9b}b")]
-    fn control_characters_are_escaped_and_nothing_else(#[case] text: &str, #[case] shown: &str) {
+    #[case::right_to_left("a\u{202e}b", "a\\u{202e}b")]
+    #[case::no_width("a\u{200b}b", "a\\u{200b}b")]
+    fn control_and_invisible_characters_are_escaped_and_nothing_else(
+        #[case] text: &str,
+        #[case] shown: &str,
+    ) {
         assert_eq!(visible(text), shown);
     }
 

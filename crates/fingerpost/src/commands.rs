@@ -84,7 +84,7 @@ fn usual_level(command: &Command) -> &'static str {
 /// Prints why a command failed.
 fn failed(cli: &Cli, error: &str) {
     // An argument may be a URL with a password, and errors name what they are about.
-    let error = without_passwords(error);
+    let error = console::visible_lines(error);
     match cli.messages.log_format {
         LogFormat::Text => {
             eprintln!("{} {error}", palette(cli.messages.color, &io::stderr()).bad("fingerpost:"));

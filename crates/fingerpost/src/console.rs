@@ -7,7 +7,7 @@
 use std::io::Write;
 use std::sync::OnceLock;
 
-use dns::without_passwords;
+use dns::visible;
 use serde_json::{Map, Value, json};
 
 use crate::cli::LogFormat;
@@ -86,11 +86,16 @@ fn message(level: Level, text: &str) {
     if style.quiet && level < Level::Error {
         return;
     }
-    let text = without_passwords(text);
+    let text = visible_lines(text);
     match style.format {
         LogFormat::Text => eprintln!("{text}"),
         LogFormat::Json => eprintln!("{}", line(level, &text, Map::new())),
     }
+}
+
+/// A text of several lines, each as a terminal may show it.
+pub fn visible_lines(text: &str) -> String {
+    text.lines().map(visible).collect::<Vec<_>>().join("\n")
 }
 
 /// A message as a log line of JSON, with what else belongs to it.

@@ -7,7 +7,7 @@ mod step;
 
 use std::net::IpAddr;
 
-use dns::{Name, ProbeId, RecordSet, Rtype, Steering};
+use dns::{Name, ProbeId, RecordSet, Rtype, Steering, visible};
 use jiff::Timestamp;
 use planner::{
     BackendName, ClusterId, Destination, Location, ObjectName, ObjectRef, Place, Planner, Story, ViewInfo,
@@ -353,7 +353,9 @@ fn named(
     known.extend(destinations.iter().map(|one| one.place.name().to_string()));
     let found = destinations.into_iter().find(|one| **one.place.name() == *wanted);
     let found = found.or_else(|| planner.destination(Place::Class(wanted.into())));
-    found.map(Asked::Destination).ok_or_else(|| QuestionError::NoView(wanted.to_owned(), known.join(", ")))
+    let known: Vec<_> = known.iter().map(|name| visible(name)).collect();
+    let no_view = || QuestionError::NoView(visible(wanted).into_owned(), known.join(", "));
+    found.map(Asked::Destination).ok_or_else(no_view)
 }
 
 fn explained(asked: Asked, answers: &[Answer], rtype: Option<Rtype>) -> ViewExplanation {

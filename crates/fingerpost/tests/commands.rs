@@ -29,6 +29,8 @@ mod plan;
 mod running;
 #[path = "commands/schema.rs"]
 mod schema;
+#[path = "commands/terminal.rs"]
+mod terminal;
 #[path = "commands/up.rs"]
 mod up;
 #[path = "commands/up_faults.rs"]

@@ -1,6 +1,6 @@
 //! Changes of the plan while `up` runs, one line each.
 
-use dns::RecordSet;
+use dns::{RecordSet, visible};
 use planner::{RecordChange, Scope};
 
 use super::Palette;
@@ -31,7 +31,7 @@ fn line(change: &RecordChange, palette: Palette) -> String {
         Scope::Everywhere => String::new(),
         Scope::At(place) => format!(" in {place}"),
     };
-    palette.signed(sign, &format!("{sign} {what}{place}")) + &palette.faint(&origin(change))
+    palette.signed(sign, &visible(&format!("{sign} {what}{place}"))) + &palette.faint(&origin(change))
 }
 
 pub(super) fn told(set: &RecordSet) -> String {

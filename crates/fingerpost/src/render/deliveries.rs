@@ -1,5 +1,7 @@
 //! What was written to providers, one line for each record set.
 
+use dns::visible;
+
 use super::Palette;
 use super::changes::told;
 use super::numbers::grouped;
@@ -22,5 +24,5 @@ fn line(written: &WrittenSet, palette: Palette) -> String {
         Deed::Updated => ('~', "updated"),
         Deed::Deleted => ('-', "deleted"),
     };
-    palette.signed(sign, &format!("→ DNSClass {class}: {word} {what}"))
+    palette.signed(sign, &visible(&format!("→ DNSClass {class}: {word} {what}")))
 }

@@ -4,6 +4,7 @@ mod delivery;
 mod steps;
 mod way;
 
+use dns::visible;
 use planner::{Actor, ActorRecord, NotInForce, ObjectName, Story, ZoneStory};
 
 use super::{Palette, table};
@@ -24,7 +25,7 @@ pub fn text(explanation: &Explanation, palette: Palette) -> String {
 
 /// How the targets are.
 fn probes_text(probes: &[ProbeReport], palette: Palette) -> String {
-    let lines = probes.iter().map(|probe| format!("  {}", probe_line(probe)));
+    let lines = probes.iter().map(|probe| format!("  {}", visible(&probe_line(probe))));
     std::iter::once(palette.strong("Probes")).chain(lines).collect::<Vec<String>>().join("\n") + "\n"
 }
 
@@ -46,17 +47,15 @@ fn run_text(run: &RunReport) -> String {
 
 fn view_text(explanation: &Explanation, view: &ViewExplanation, palette: Palette) -> String {
     let name = palette.strong(&explanation.name.to_string());
+    let place = palette.strong(&visible(&view.view));
     let place = match &view.delivered_to {
-        Some(backend) => {
-            let place = palette.strong(&view.view);
-            format!("in {place}, delivered to {}", delivery::receiver(backend))
-        }
-        None => format!("in view {}", palette.strong(&view.view)),
+        Some(backend) => format!("in {place}, delivered to {}", visible(&delivery::receiver(backend))),
+        None => format!("in view {place}"),
     };
     let mut lines = vec![format!("{name} {place}: {}", verdict(view, palette))];
     lines.extend(table::lines(view.answer.iter().flat_map(rows)).iter().map(|line| format!("  {line}")));
     let steps = view.steps.iter().map(|step| steps::sentence(step, view.delivered_to.is_some()));
-    lines.extend(steps.map(|step| palette.faint(&format!("  · {step}"))));
+    lines.extend(steps.map(|step| palette.faint(&format!("  · {}", visible(&step)))));
     lines.join("\n") + "\n"
 }
 
@@ -96,14 +95,14 @@ fn rows(link: &Link) -> Vec<Vec<String>> {
 /// The objects behind a name, and what would have to change where there are none.
 fn story_text(explanation: &Explanation, story: &Story, palette: Palette) -> String {
     let mut lines = vec![palette.strong(&format!("Behind {}", story.name))];
-    lines.push(format!("  {}", zone_line(story.zone.as_ref())));
+    lines.push(format!("  {}", visible(&zone_line(story.zone.as_ref()))));
     for maker in &story.makers {
         lines.push(format!("  {} {}", palette.good("made by"), object(&maker.object)));
         lines.extend(details(maker));
     }
     for (verb, actors) in [("lost by", &story.losers), ("wanted by", &story.missing)] {
         for one in actors {
-            let (reason, message) = (&one.reason, &one.message);
+            let (reason, message) = (&one.reason, visible(&one.message));
             lines.push(format!("  {} {}: {reason}, {message}", palette.bad(verb), object(&one.object)));
             lines.extend(details(one));
         }
@@ -118,7 +117,7 @@ fn story_text(explanation: &Explanation, story: &Story, palette: Palette) -> Str
 
 fn details(actor: &Actor) -> impl Iterator<Item = String> {
     let records = actor.records.iter().map(record);
-    records.chain(actor.way.iter().map(way::sentence)).map(|line| format!("      {line}"))
+    records.chain(actor.way.iter().map(way::sentence)).map(|line| format!("      {}", visible(&line)))
 }
 
 fn record(record: &ActorRecord) -> String {
@@ -145,11 +144,11 @@ fn object(name: &ObjectName) -> String {
     let ObjectName { cluster, kind, object, location, .. } = name;
     let cluster = if cluster == UNNAMED { String::new() } else { format!(" of cluster {cluster}") };
     let location = location.as_ref().map(|at| format!(" ({}:{})", at.file, at.line)).unwrap_or_default();
-    format!("{kind} {object}{cluster}{location}")
+    visible(&format!("{kind} {object}{cluster}{location}")).into_owned()
 }
 
 fn not_in_force(one: &NotInForce) -> String {
-    format!("the newest version of {}: {}, {}", object(&one.object), one.reason, one.message)
+    format!("the newest version of {}: {}, {}", object(&one.object), one.reason, visible(&one.message))
 }
 
 /// What to do about a name that nothing declares.

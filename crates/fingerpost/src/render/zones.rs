@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dns::{Name, Rdata, RdataError, RecordSet, Rtype};
+use dns::{Name, Rdata, RdataError, RecordSet, Rtype, visible};
 use planner::document::{Document, DocumentRecordSet, DocumentView};
 
 /// All zones of all views; comment lines say which view and zone follow.
@@ -14,9 +14,9 @@ pub fn master_files(plan: &Document) -> Result<String, RdataError> {
 fn view_text(plan: &Document, view: &DocumentView) -> Result<String, RdataError> {
     let mut text = String::new();
     for (origin, sets) in plan.seen_in(view) {
-        text.push_str(&format!("; ======== view {}, zone {origin}\n", view.name));
+        text.push_str(&format!("; ======== view {}, zone {origin}\n", visible(&view.name)));
         match unavailable(plan, origin) {
-            Some(reason) => text.push_str(&format!("; not served: {reason}\n")),
+            Some(reason) => text.push_str(&format!("; not served: {}\n", visible(reason))),
             None => text.push_str(&dns::write_zone(origin, record_sets(&sets)?)),
         }
         text.push('\n');

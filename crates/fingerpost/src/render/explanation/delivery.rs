@@ -1,5 +1,6 @@
 //! What is delivered to somebody else's DNS server, and what was read back.
 
+use dns::visible;
 use planner::{BackendKind, BackendName, DeliveredSet, Delivery, DeliveryState, Seen};
 
 use super::object;
@@ -11,6 +12,7 @@ pub(super) fn lines(delivery: &Delivery, palette: Palette) -> Vec<String> {
     let endpoint = delivery.endpoint.as_ref();
     let endpoint = endpoint.map(|endpoint| format!(" by DNSEndpoint {endpoint}")).unwrap_or_default();
     let head = format!("  delivered to {}{endpoint}{class}", receiver(&delivery.backend));
+    let head = visible(&head).into_owned();
     let sets = delivery.sets.iter().map(|set| format!("      {}", set_line(set, palette)));
     std::iter::once(head).chain(sets).collect()
 }
@@ -34,10 +36,10 @@ fn state(state: &DeliveryState, palette: Palette) -> String {
         DeliveryState::HandedOver => "handed over; nothing was read back".to_owned(),
         DeliveryState::Published => palette.good("published, it was read back"),
         DeliveryState::Failed { reason, message } => {
-            palette.bad(&format!("not published: {reason}, {message}"))
+            palette.bad(&format!("not published: {reason}, {}", visible(message)))
         }
         DeliveryState::Foreign { owner: Some(owner) } => {
-            palette.bad(&format!("not published: a record of owner {owner} is there"))
+            palette.bad(&format!("not published: a record of owner {} is there", visible(owner)))
         }
         DeliveryState::Foreign { owner: None } => {
             palette.bad("not published: a record that is not ours is there")
