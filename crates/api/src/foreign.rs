@@ -13,7 +13,7 @@ mod service;
 
 pub use addresses::Rejected;
 pub use delivered_record::{DeliveredRecord, Delivery};
-pub use dns_endpoint::{DNSEndpointSpec, Endpoint, ProviderSpecific};
+pub use dns_endpoint::{DNSEndpointSpec, Endpoint, EndpointMistake, ProviderSpecific};
 pub use listener_gateway::{GatewayAddress, Listener, ListenerGateway};
 pub use managed_cluster::ManagedCluster;
 pub use namespace::{DOMAINS_ANNOTATION, Namespace, granted_domains};

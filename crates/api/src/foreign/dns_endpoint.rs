@@ -1,6 +1,7 @@
 //! ExternalDNS's DNSEndpoint: what we write for it, and what others write for us to deliver.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use dns::{Name, Rdata, Rtype};
 use serde::{Deserialize, Serialize};
@@ -27,41 +28,60 @@ impl DNSEndpointSpec {
         let misspelt = misspelt.into_iter().map(|field| field.problem("spec"));
         let numbered = self.endpoints.iter().enumerate();
         let wrong = numbered.filter_map(|(number, endpoint)| {
-            let message = endpoint.record_set().err()?;
-            Some(Problem::new(format!("spec.endpoints[{number}]"), "", message))
+            let EndpointMistake { field, message } = endpoint.record_set().err()?;
+            Some(Problem::new(format!("spec.endpoints[{number}].{field}"), "", message))
         });
         misspelt.chain(wrong).collect()
     }
 }
 
+/// What is wrong with one entry of a DNSEndpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndpointMistake {
+    /// The field of the entry, such as `targets[0]`.
+    pub field: String,
+    /// What is wrong, with the entry's name.
+    pub message: String,
+}
+
 impl Endpoint {
     /// The name, type and data; else what is wrong with it.
-    pub fn record_set(&self) -> Result<(Name, Rtype, Vec<Rdata>), String> {
-        let named = |error: &dyn std::fmt::Display| match &*self.dns_name {
+    pub fn record_set(&self) -> Result<(Name, Rtype, Vec<Rdata>), EndpointMistake> {
+        let name = Name::parse(&self.dns_name).map_err(|error| self.mistake("dnsName", &error))?;
+        if let Some(reserved) = dns::reserved_name(&name) {
+            return Err(self.mistake("dnsName", &format!("the name {reserved}")));
+        }
+        let rtype: Rtype = self.record_type.parse().map_err(|error| self.mistake("recordType", &error))?;
+        if let Some(refusal) = rtype.refusal_as_data() {
+            return Err(self.mistake("recordType", &format!("{rtype} {refusal}")));
+        }
+        if self.targets.is_empty() {
+            return Err(self.mistake("targets", &"it has no targets"));
+        }
+        let targets = self.targets.iter().enumerate();
+        let data: Result<Vec<Rdata>, _> =
+            targets.map(|(number, target)| self.data(rtype, number, target)).collect();
+        Ok((name, rtype, data?))
+    }
+
+    fn data(&self, rtype: Rtype, number: usize, target: &str) -> Result<Rdata, EndpointMistake> {
+        let mistake = |error: &dyn fmt::Display| self.mistake(&format!("targets[{number}]"), error);
+        let data = match rtype {
+            Rtype::TXT => Rdata::txt(target),
+            _ => Rdata::parse(rtype, target, &Name::root()).map_err(|error| mistake(&error))?,
+        };
+        match dns::reserved_data(&data) {
+            Some(reserved) => Err(mistake(&format!("the value {reserved}"))),
+            None => Ok(data),
+        }
+    }
+
+    fn mistake(&self, field: &str, error: &dyn fmt::Display) -> EndpointMistake {
+        let message = match &*self.dns_name {
             "" => error.to_string(),
             name => format!("{name}: {error}"),
         };
-        let name = Name::parse(&self.dns_name).map_err(|error| named(&error))?;
-        if let Some(reserved) = dns::reserved_name(&name) {
-            return Err(named(&format!("the name {reserved}")));
-        }
-        let rtype: Rtype = self.record_type.parse().map_err(|error| named(&error))?;
-        if let Some(refusal) = rtype.refusal_as_data() {
-            return Err(named(&format!("{rtype} {refusal}")));
-        }
-        if self.targets.is_empty() {
-            return Err(named(&"it has no targets"));
-        }
-        let data = |target: &String| match rtype {
-            Rtype::TXT => Ok(Rdata::txt(target)),
-            _ => Rdata::parse(rtype, target, &Name::root()),
-        };
-        let data: Result<Vec<_>, _> = self.targets.iter().map(data).collect();
-        let data = data.map_err(|error| named(&error))?;
-        match data.iter().find_map(dns::reserved_data) {
-            Some(reserved) => Err(named(&format!("the value {reserved}"))),
-            None => Ok((name, rtype, data)),
-        }
+        EndpointMistake { field: field.to_owned(), message }
     }
 }
 

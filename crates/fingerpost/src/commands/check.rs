@@ -114,15 +114,34 @@ impl Places<'_> {
         place.about(cluster, object)
     }
 
-    /// A finding of the plan; its message may name a field.
+    /// A finding of the plan; its message may name a field or an annotation.
     fn of_note(&mut self, cluster: ClusterId, object: &ObjectRef, note: &planner::Note) -> Finding {
         let message = format!("{}: {}", note.reason, note.message);
-        let field = note.message.split_once(": ").map(|(field, _)| field);
-        let finding = match field.filter(|field| field.starts_with("spec.") && !field.contains(' ')) {
-            Some(field) => self.at_field(cluster, object, field, severity_of(note), message),
+        let named = note.message.split_once(": ").map_or("", |(named, _)| named);
+        let finding = match named.strip_prefix("annotation ") {
+            Some(key) => self.at_annotation(cluster, object, key, severity_of(note), message),
+            None if named.starts_with("spec.") && !named.contains(' ') => {
+                self.at_field(cluster, object, named, severity_of(note), message)
+            }
             None => self.at(cluster, object, severity_of(note), message),
         };
         Finding { is_ready: note.condition == "Ready", ..finding }
+    }
+
+    /// A finding where an annotation of the object is.
+    fn at_annotation(
+        &mut self,
+        cluster: ClusterId,
+        object: &ObjectRef,
+        key: &str,
+        severity: Severity,
+        message: String,
+    ) -> Finding {
+        let finding = self.at(cluster, object, severity, message);
+        match self.fields.locate_annotation(cluster, object, key) {
+            Some((line, column)) => Finding { line, column, ..finding },
+            None => finding,
+        }
     }
 }
 

@@ -53,12 +53,25 @@ impl<'a> Fields<'a> {
 
     /// The line and column of a field such as `spec.regions[1].addresses[0]` of an object.
     pub fn locate(&mut self, cluster: ClusterId, object: &ObjectRef, field: &str) -> Option<Place> {
+        self.nearest(cluster, object, &steps(field))
+    }
+
+    /// The line and column of an annotation of an object.
+    pub fn locate_annotation(&mut self, cluster: ClusterId, object: &ObjectRef, key: &str) -> Option<Place> {
+        self.nearest(
+            cluster,
+            object,
+            &[Step::Field("metadata"), Step::Field("annotations"), Step::Field(key)],
+        )
+    }
+
+    fn nearest(&mut self, cluster: ClusterId, object: &ObjectRef, steps: &[Step<'_>]) -> Option<Place> {
         let cluster = self.source.clusters.get(usize::from(cluster.0))?;
         let (key, line, column) = cluster.declaration(object)?;
         let file = self.files.entry((cluster.id(), key.clone())).or_insert_with(|| File::read(cluster, key));
         let root = file.as_mut()?.document(line)?;
         let object = root.item_at((line, column)).unwrap_or(root);
-        Some(object.nearest(&steps(field)))
+        Some(object.nearest(steps))
     }
 }
 

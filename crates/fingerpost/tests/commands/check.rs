@@ -207,7 +207,7 @@ fn a_name_in_a_domain_of_another_namespace_is_refused_and_names_the_annotation()
                    the annotation fingerpost.dev/domains grants to namespace payments and not to other";
     assert!(run.stdout.contains(refused), "{}", run.stdout);
     let warning =
-        "n.yaml:1:1: warning: Namespace payments: InvalidDomain: annotation fingerpost.dev/domains: `*.bad`";
+        "n.yaml:3:66: warning: Namespace payments: InvalidDomain: annotation fingerpost.dev/domains: `*.bad`";
     assert!(run.stdout.contains(warning), "{}", run.stdout);
 }
 
@@ -400,6 +400,107 @@ spec:
         "{}",
         run.stdout
     );
+}
+
+/// A manifest with one mistake, on a line of its own.
+#[rstest]
+#[case::identity(
+    "cluster.router.io/v1alpha1",
+    "ClusterIdentity",
+    "region: weu\n  cluster: a\n  domain: -bad-\n  environmentLetter: p",
+    "7:11: error: ClusterIdentity x: spec.domain: "
+)]
+#[case::configuration(
+    "cluster.router.io/v1alpha1",
+    "DNSConfiguration",
+    "externalDNSControllers:\n  - name: Ext\n    region: weu",
+    "6:11: error: DNSConfiguration x: spec.externalDNSControllers[0].name: "
+)]
+#[case::gateway(
+    "routing.router.io/v1alpha1",
+    "Gateway",
+    "controller: ingress\n  credentialName: tls\n  targetPostfix: a b",
+    "7:18: error: Gateway ns/x: spec.targetPostfix: "
+)]
+#[case::policy(
+    "routing.router.io/v1alpha1",
+    "DNSPolicy",
+    "mode: RegionBound",
+    "4:1: error: DNSPolicy ns/x: spec.sourceRegion: "
+)]
+#[case::route(
+    "routing.router.io/v1alpha1",
+    "ServiceRoute",
+    "serviceName: x y\n  gatewayName: g\n  gatewayNamespace: a\n  environment: prod\n  application: shop",
+    "5:16: error: ServiceRoute ns/x: spec.serviceName: "
+)]
+#[case::gateway_policy(
+    "kuadrant.io/v1alpha1",
+    "DNSPolicy",
+    "targetRef: {name: edge}\n  loadBalancing:\n    weighted:\n      default: -1",
+    "8:16: error: DNSPolicy ns/x: spec.loadBalancing.weighted.default: "
+)]
+#[case::class(
+    "dns.homelab.mortenolsen.pro/v1alpha1",
+    "DNSClass",
+    "embedded:\n    listen:\n    - 127.0.0.1:99999",
+    "7:7: error: DNSClass x: spec.embedded.listen[0]: "
+)]
+#[case::record(
+    "dns.homelab.mortenolsen.pro/v1alpha1",
+    "DNSRecord",
+    "type: A\n  domain: example.org\n  dnsClassRef: {name: c}\n  subdomain: d\n  values:\n  - 10.0.0.300",
+    "10:5: error: DNSRecord ns/x: spec.values[0]: "
+)]
+#[case::zone(
+    "kubi.zone/v1alpha1",
+    "Zone",
+    "domainName: example.org.\n  delegations:\n  - namespaces: [a]\n    records:\n    - pattern: '*'\n      types: [A, FOO]",
+    "10:18: error: Zone ns/x: spec.delegations[0].records[0].types[1]: "
+)]
+#[case::zone_record(
+    "kubi.zone/v1alpha1",
+    "Record",
+    "domainName: r\n  zoneRef: {name: z}\n  type: MX\n  rdata: mail",
+    "8:10: error: Record ns/x: spec.rdata: "
+)]
+#[case::placement(
+    "fingerpost.dev/v1alpha1",
+    "Placement",
+    "hostname: p.example.org\n  mode: single-region\n  regions:\n  - name: weu\n    addresses: [192.0.2.1]\n  healthCheck:\n    interval: 5x",
+    "11:15: error: Placement ns/x: spec.healthCheck.interval: "
+)]
+#[case::endpoint_data(
+    "externaldns.k8s.io/v1alpha1",
+    "DNSEndpoint",
+    "endpoints:\n  - dnsName: x.example.org\n    recordType: A\n    targets:\n    - 192.0.2.1\n    - nope",
+    "10:7: error: DNSEndpoint ns/x: InvalidEndpoint: spec.endpoints[0].targets[1]: "
+)]
+#[case::endpoint_name(
+    "externaldns.k8s.io/v1alpha1",
+    "DNSEndpoint",
+    "endpoints:\n  - recordType: A\n    dnsName: a..b\n    targets: [192.0.2.1]",
+    "7:14: error: DNSEndpoint ns/x: InvalidEndpoint: spec.endpoints[0].dnsName: "
+)]
+fn a_mistake_of_every_kind_has_its_line_and_column(
+    #[case] version: &str,
+    #[case] kind: &str,
+    #[case] spec: &str,
+    #[case] expected: &str,
+) {
+    let namespace = if expected.contains(" ns/x: ") { ", namespace: ns" } else { "" };
+    let manifest =
+        format!("apiVersion: {version}\nkind: {kind}\nmetadata: {{name: x{namespace}}}\nspec:\n  {spec}\n");
+    let run = fingerpost(&["check", Folder::with(&[("x.yaml", &manifest)]).argument()]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert!(run.stdout.contains(&format!("x.yaml:{expected}")), "{}", run.stdout);
+}
+
+#[test]
+fn a_warning_about_an_annotation_points_at_it() {
+    let namespace = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: a\n  annotations:\n    fingerpost.dev/domains: a b\n";
+    let run = fingerpost(&["check", Folder::with(&[("n.yaml", namespace)]).argument()]);
+    assert!(run.stdout.contains("n.yaml:6:29: warning: Namespace a: InvalidDomain: "), "{}", run.stdout);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use api::Object;
-use api::foreign::DNSEndpointSpec;
+use api::foreign::{DNSEndpointSpec, EndpointMistake};
 use dns::{Name, Rdata, RecordSet, Rtype};
 
 use crate::marks::{CONTROLLER_ANNOTATIONS, CONTROLLER_LABEL, MANAGED_BY, MANAGER};
@@ -89,9 +89,12 @@ fn sets(
     problems: &mut Vec<EndpointProblem>,
 ) -> Vec<RecordSet> {
     let mut sets: BTreeMap<(Name, Rtype), (u32, Vec<Rdata>)> = BTreeMap::new();
-    for endpoint in &spec.endpoints {
+    for (number, endpoint) in spec.endpoints.iter().enumerate() {
         match endpoint.record_set() {
-            Err(message) => problems.push(EndpointProblem::Invalid(message)),
+            Err(EndpointMistake { field, message }) => {
+                problems
+                    .push(EndpointProblem::Invalid(format!("spec.endpoints[{number}].{field}: {message}")));
+            }
             Ok((name, rtype, data)) => {
                 let own = endpoint.record_ttl.and_then(|ttl| u32::try_from(ttl).ok()).filter(|ttl| *ttl > 0);
                 let ttl =
