@@ -151,6 +151,15 @@ fn not_in_force(one: &NotInForce) -> String {
     format!("the newest version of {}: {}, {}", object(&one.object), one.reason, visible(&one.message))
 }
 
+/// What declares the zone of a name, where the zone cannot be served: then nothing is known of the name.
+fn unknown_content(explanation: &Explanation, story: &Story) -> Option<String> {
+    let zone = story.zone.as_ref()?;
+    let is_it = |step: &Step| matches!(step, Step::Unavailable { origin, .. } if *origin == zone.origin);
+    let unavailable = explanation.views.iter().flat_map(|view| &view.steps).any(is_it);
+    let source = || zone.declared_by.as_ref().map_or_else(|| visible(&zone.source).into_owned(), object);
+    unavailable.then(source)
+}
+
 /// What to do about a name that nothing declares.
 fn advice(explanation: &Explanation, story: &Story) -> Option<String> {
     let is_answered = || {
@@ -163,6 +172,9 @@ fn advice(explanation: &Explanation, story: &Story) -> Option<String> {
     };
     if story.is_declared() || is_answered() {
         return None;
+    }
+    if let Some(source) = unknown_content(explanation, story) {
+        return Some(format!("which names the zone has is not known: correct {source}"));
     }
     if !story.similar.is_empty() {
         return Some(format!("did you mean {}?", steps::alternatives(&story.similar)));

@@ -290,14 +290,21 @@ fn zone_row(zone: &DocumentZone) -> Vec<String> {
     ]
 }
 
-/// What differs in a zone and is in none of its columns: its SOA, and which of several objects of one name declares it.
+/// What differs in a zone and is in none of its columns: its SOA, which of several objects of one name declares it, and its
+/// content where the serial does not say so.
 pub(super) fn zone_lines(pair: &Pair<DocumentZone>, clusters: bool) -> Vec<String> {
     let (Some(before), Some(after)) = (&pair.before, &pair.after) else { return Vec::new() };
     let owners =
         |zone: &DocumentZone| zone.soa.as_ref().map(|soa| owners_text(soa, clusters)).unwrap_or_default();
     let (old, new) = (owners(before), owners(after));
     let moved = before.source == after.source && old != new;
-    soa_lines(pair).into_iter().chain(moved.then(|| format!("declared by: {}", arrow(&old, &new)))).collect()
+    let renumbered = before.serial != after.serial || before.hash == after.hash;
+    let mut lines = soa_lines(pair);
+    lines.extend(moved.then(|| format!("declared by: {}", arrow(&old, &new))));
+    lines.extend(
+        (!renumbered).then(|| format!("content under one serial: {}", arrow(&before.hash, &after.hash))),
+    );
+    lines
 }
 
 /// What differs in a zone's SOA besides its serial.

@@ -3,6 +3,7 @@
 use rstest::rstest;
 
 use crate::fingerpost;
+use crate::folder::{Folder, ZONE, record};
 use crate::running::{Running, eventually};
 
 const QUICKSTART: &[&str] = &["examples/quickstart"];
@@ -101,4 +102,26 @@ fn a_running_instance_says_where_its_objects_are_declared() {
     let line = "made by Record dns/www (examples/quickstart/zone.yaml:";
     eventually(|| running().contains(line), running);
     assert_eq!(running(), fingerpost(&[&["explain", "www.example.org"], QUICKSTART].concat()).stdout);
+}
+
+#[rstest]
+#[case::object("zone.yaml", "www.example.org", "correct Zone dns/example-org (")]
+#[case::file("example.net.zone", "www.example.net", "correct zone file example.net.zone")]
+fn nothing_is_said_of_the_names_of_a_zone_that_cannot_be_served(
+    #[case] broken: &str,
+    #[case] name: &str,
+    #[case] advice: &str,
+) {
+    let zone_file = "@ 60 IN SOA ns host 1 2 3 4 5\n@ 60 IN NS ns\nwww 60 IN A 192.0.2.1\n";
+    let folder = Folder::with(&[
+        ("zone.yaml", ZONE),
+        ("www.yaml", &record("www", "192.0.2.1")),
+        ("example.net.zone", zone_file),
+    ]);
+    let text = std::fs::read_to_string(folder.path().join(broken)).unwrap();
+    folder.write(broken, &text.replace("spec: {", "spec: {domianName: x, ").replace("NS ns", "NS"));
+    let run = fingerpost(&["explain", name, folder.argument()]);
+    assert_eq!(run.code, 2, "{}", run.stdout);
+    assert!(run.stdout.contains("does not resolve (SERVFAIL)"), "{}", run.stdout);
+    assert!(run.stdout.contains(advice) && !run.stdout.contains("nothing declares it"), "{}", run.stdout);
 }
