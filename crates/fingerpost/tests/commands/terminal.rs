@@ -4,6 +4,7 @@ use rstest::rstest;
 
 use crate::fingerpost;
 use crate::folder::{Folder, ZONE};
+use crate::running::Running;
 
 /// A name that turns the terminal red, and one that begins a new line; in YAML's escapes.
 const RED: &str = r"red\e[31m";
@@ -66,9 +67,30 @@ fn what_users_write_does_not_steer_the_terminal(#[case] arguments: &[&str]) {
     let arguments: Vec<String> = arguments.iter().map(path).collect();
     let run = fingerpost(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
     for text in [&run.stdout, &run.stderr] {
-        let steers = |line: &&str| line.contains(char::is_control);
-        assert_eq!(text.lines().find(steers), None);
-        assert!(!text.lines().any(|line| line.starts_with("www 60 IN A")), "{text}");
+        is_inert(text);
     }
     assert!(!run.stdout.is_empty() || !run.stderr.is_empty());
+}
+
+fn is_inert(text: &str) {
+    let steers = |line: &&str| line.contains(char::is_control);
+    assert_eq!(text.lines().find(steers), None);
+    assert!(!text.lines().any(|line| line.starts_with("www 60 IN A")), "{text}");
+}
+
+#[test]
+fn nor_does_it_where_it_changes_while_up_runs() {
+    let (folder, rest) = (Folder::with(&[("zone.yaml", ZONE)]), world());
+    let up = Running::start(&[folder.argument()]);
+    for file in ["records.yaml", "classes.yaml", "steered.yaml"] {
+        folder.write(file, &std::fs::read_to_string(rest.path().join(file)).unwrap());
+    }
+    up.wait_for("www 60 IN A 192.0.2.66 is answered on");
+    up.wait_for("+ red.example.org.");
+    for file in ["records.yaml", "classes.yaml"] {
+        std::fs::remove_file(folder.path().join(file)).unwrap();
+    }
+    up.wait_for("www 60 IN A 192.0.2.66 is gone");
+    up.wait_for("- red.example.org.");
+    is_inert(&up.output());
 }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use dns::Name;
+use dns::{Name, visible};
 use planner::{ClusterId, Delta, FileNote, ObjectRef, Planner, Severity};
 
 use crate::cli::LogFormat;
@@ -49,12 +49,12 @@ impl Notices {
     /// Where views are answered now.
     pub(super) fn views(&mut self, views: BTreeMap<String, SocketAddr>) {
         for (view, address) in views.iter().filter(|(view, address)| self.views.get(*view) != Some(address)) {
+            let view = visible(view);
             self.say(&self.palette.good(&format!("+ view {view} is answered on {address}")));
         }
         for (view, address) in self.views.iter().filter(|(view, _)| !views.contains_key(*view)) {
-            self.say(
-                &self.palette.bad(&format!("- view {view} is gone: what it had on {address} is refused")),
-            );
+            let line = format!("- view {} is gone: what it had on {address} is refused", visible(view));
+            self.say(&self.palette.bad(&line));
         }
         self.views = views;
     }
@@ -94,7 +94,7 @@ impl Notices {
     /// A line with a mark for people; programs have the level.
     fn marked(&self, level: Level, mark: char, line: &str, paint: impl Fn(Palette, &str) -> String) {
         let text = match console::style().format {
-            LogFormat::Text => paint(self.palette, &format!("{mark} {line}")),
+            LogFormat::Text => paint(self.palette, &visible(&format!("{mark} {line}"))),
             LogFormat::Json => line.to_owned(),
         };
         console::event(level, &text, self.palette);
