@@ -63,7 +63,7 @@ pub async fn run(arguments: &DnsArguments, stop: impl Future<Output = ()>) -> Re
     let readiness = nameserver.readiness.clone();
     let (instance, limits) = (nameserver.instance.clone(), Limits::new(arguments.api.http_connections));
     let status = pages(instance.clone(), readiness.clone(), connection.requests.clone());
-    let http = http::serve(page, status, limits);
+    let http = http::serve(page, http::with_errors(status), limits);
     let api = api.map(|api| api.serve(http::with_errors(http::api_pages(instance, gate)), limits));
     tokio::pin!(stop);
     loop {

@@ -251,7 +251,7 @@ impl Operator<'_> {
             if let BindAddress(Some(address)) = address {
                 let listener = http::bind(address, flag).await?;
                 tracing::info!(address = %listener.local_addr()?, flag, "listening");
-                serving.push(http::serve(listener, status.clone(), limits));
+                serving.push(http::serve(listener, http::with_errors(status.clone()), limits));
             }
         }
         if let Some(api) = ApiListener::bind(&arguments.api, &plan).await? {

@@ -111,9 +111,9 @@ fn serve_pages(
     let plan_pages = || http::api_pages(instance.clone(), gate.clone());
     let mut pages = http::status_pages(instance.clone());
     if *plan == ApiPlan::Merged {
-        pages = http::with_errors(pages.merge(plan_pages()).merge(orders()));
+        pages = pages.merge(plan_pages()).merge(orders());
     }
-    let mut serving = vec![http::serve(page, pages, limits)];
+    let mut serving = vec![http::serve(page, http::with_errors(pages), limits)];
     if let Some(api) = api {
         let is_local = is_loopback(api.address()?);
         let pages = if is_local { plan_pages().merge(orders()) } else { plan_pages() };

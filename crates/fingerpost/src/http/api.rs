@@ -68,6 +68,7 @@ pub(super) async fn objects(State(instance): Shared) -> Response {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct RecordSetQuery {
     name: Option<String>,
 }
@@ -159,6 +160,7 @@ fn problem(problem: &SourceProblem) -> Value {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct ExplainQuery {
     name: String,
     #[serde(rename = "type")]
@@ -177,6 +179,7 @@ pub(super) async fn explain(
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct ZoneQuery {
     name: String,
     view: Option<String>,
@@ -190,7 +193,11 @@ pub(super) async fn zone(
     let name = Name::parse(&query.name).map_err(bad_request)?;
     let table: Arc<ViewTable> = Guard::into_inner(instance.views.load());
     if served_zone(&table, &name, query.view.as_deref()).is_none() {
-        return Err((StatusCode::NOT_FOUND, format!("{name} is not served in that view\n")));
+        let text = match &query.view {
+            Some(view) => format!("the view `{view}` serves no zone {name}\n"),
+            None => format!("no view serves a zone {name}\n"),
+        };
+        return Err((StatusCode::NOT_FOUND, text));
     }
     let body = stream::body(|mut pieces| async move {
         let Some(zone) = served_zone(&table, &name, query.view.as_deref()) else { return Ok(()) };

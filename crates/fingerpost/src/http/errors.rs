@@ -1,7 +1,7 @@
-//! Errors of the page and `/api/` as JSON, whichever part of the server they come from.
+//! Errors of every page as JSON, whichever part of the server they come from.
 //!
 //! ```text
-//! {"error": {"status": 404, "code": "NotFound", "message": "example.org. is not served in that view"}}
+//! {"error": {"status": 404, "code": "NotFound", "message": "no view serves a zone example.org."}}
 //! ```
 
 use axum::Router;
@@ -16,7 +16,7 @@ use serde_json::json;
 
 /// What a text may have that is made into a message.
 const LONGEST: usize = 16 << 10;
-/// Pages of `--http` whose readers are probes of a cluster, and people: they stay as they are.
+/// Pages whose readers are probes of a cluster, and people: what they report stays as it is.
 const TEXTS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// How the error of an unknown path begins.
@@ -24,15 +24,19 @@ pub const NO_PAGE: &str = "there is no such page";
 
 /// A router whose errors are JSON, unknown paths included.
 pub(super) fn as_json(router: Router) -> Router {
-    let unknown = || async { (StatusCode::NOT_FOUND, format!("{NO_PAGE}: `/` lists them\n")) };
+    let unknown = || async {
+        (StatusCode::NOT_FOUND, format!("{NO_PAGE} here: `/` of the address in --api lists them\n"))
+    };
     router.fallback(unknown).layer(from_fn(pass))
 }
 
 async fn pass(request: Request, next: Next) -> Response {
-    let is_text = TEXTS.contains(&request.uri().path());
+    let is_health_page = TEXTS.contains(&request.uri().path());
     let response = next.run(request).await;
-    let is_error = response.status().is_client_error() || response.status().is_server_error();
-    if is_text || !is_error { response } else { converted(response).await }
+    let status = response.status();
+    let is_report = is_health_page && status.is_server_error();
+    let is_error = status.is_client_error() || status.is_server_error();
+    if is_error && !is_report { converted(response).await } else { response }
 }
 
 async fn converted(response: Response) -> Response {
@@ -66,6 +70,7 @@ pub fn message(body: &str) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use axum::routing::get;
+    use http::Method;
     use rstest::rstest;
     use serde_json::Value;
     use tower::ServiceExt;
@@ -73,11 +78,15 @@ mod tests {
     use super::*;
 
     async fn send(path: &str) -> (StatusCode, String, String) {
+        send_by(Method::GET, path).await
+    }
+
+    async fn send_by(method: Method, path: &str) -> (StatusCode, String, String) {
         let router = Router::new()
             .route("/good", get(|| async { "good" }))
             .route("/bad", get(|| async { (StatusCode::CONFLICT, "two \"lines\"\nof it\n") }))
             .route("/healthz", get(|| async { (StatusCode::SERVICE_UNAVAILABLE, "no\n") }));
-        let request = Request::get(path).body(Body::empty()).unwrap();
+        let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
         let response = as_json(router).oneshot(request).await.unwrap();
         let kind = response.headers()[CONTENT_TYPE].to_str().unwrap().to_owned();
         let status = response.status();
@@ -87,7 +96,7 @@ mod tests {
 
     #[rstest]
     #[case("/bad", 409, "Conflict", "two \"lines\"\nof it")]
-    #[case("/none", 404, "NotFound", "there is no such page: `/` lists them")]
+    #[case("/none", 404, "NotFound", "there is no such page here: `/` of the address in --api lists them")]
     #[tokio::test]
     async fn an_error_is_json(
         #[case] path: &str,
@@ -100,6 +109,16 @@ mod tests {
         let error: Value = serde_json::from_str(&body).unwrap();
         assert_eq!(error, json!({"error": {"status": status, "code": code, "message": text}}));
         assert_eq!(message(&body), text);
+    }
+
+    #[rstest]
+    #[case("/good")]
+    #[case("/healthz")]
+    #[tokio::test]
+    async fn a_method_that_a_page_does_not_take_is_json(#[case] path: &str) {
+        let (status, kind, body) = send_by(Method::POST, path).await;
+        assert_eq!((status, &*kind), (StatusCode::METHOD_NOT_ALLOWED, "application/json"));
+        assert_eq!(message(&body), "Method Not Allowed");
     }
 
     #[tokio::test]

@@ -57,6 +57,7 @@ fn refusal(error: OrderError) -> (StatusCode, String) {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Switchover {
     to: String,
     #[serde(default)]

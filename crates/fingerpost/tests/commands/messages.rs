@@ -118,6 +118,11 @@ fn errors_of_the_api_are_json_and_commands_print_their_message() {
     for (path, status) in [
         ("/api/v1/zone?name=example.net", 404),
         ("/api/v1/zone", 400),
+        ("/api/v1/zone?name=example.org&veiw=weu", 400),
+        ("/api/v1/zone?name=example.org&view=none", 404),
+        ("/api/v1/recordsets?nmae=example.org", 400),
+        ("/api/v1/explain?name=example.org&type=NONE", 400),
+        ("/api/v1/explain?name=example.org&client=me", 400),
         ("/api/v1/explain?name=a..b", 400),
         ("/api/v1/leases/apps/none", 404),
         ("/api/v2/plan", 404),
@@ -128,6 +133,12 @@ fn errors_of_the_api_are_json_and_commands_print_their_message() {
         let error: Value = serde_json::from_str(&body).unwrap_or_else(|_| panic!("{path}: {body}"));
         assert_eq!(error["error"]["status"], status, "{error}");
         assert!(error["error"]["message"].as_str().is_some_and(|text| !text.is_empty()), "{error}");
+    }
+    let apart = Running::start(&[folder.argument(), "--api", "127.0.0.1:0"]);
+    for path in ["/", "/api/v1/plan", "/none"] {
+        let (code, body) = apart.get(path, "*/*");
+        let error: Value = serde_json::from_str(&body).unwrap_or_else(|_| panic!("{path}: {body}"));
+        assert_eq!((code, &error["error"]["code"]), (404, &"NotFound".into()), "{path}");
     }
     let pages: Value = serde_json::from_str(&up.get("/", "*/*").1).unwrap();
     assert!(pages["pages"].to_string().contains("/api/v1/zone?name="), "{pages}");
