@@ -77,8 +77,17 @@ pub struct Choice {
     pub naming: Naming,
     /// What manifests would be made of.
     pub form: Form,
+    /// Whether a Zone object declares the zone, with its name servers.
+    pub zone_is_declared: bool,
     /// Where the server has no ownership records: what is taken over although it differs.
     pub unmarked: Option<BTreeSet<SetKey>>,
+}
+
+impl Choice {
+    /// Whether no manifest is made of a zone's own name servers: only a new Zone has them.
+    fn leaves_servers(&self) -> bool {
+        self.form == Form::DnsRecord || self.zone_is_declared
+    }
 }
 
 /// Everything that a zone holds but marks, registry records and the SOA.
@@ -109,7 +118,7 @@ pub fn items(
             let planned = planned.get(&key).or_else(|| replacement(&key, &holder, planned)).cloned();
             let differs = planned.as_ref().is_some_and(|planned| planned != set);
             let has_no_manifest = manifests::is_undeclarable(choice.form, zone, set)
-                || (choice.form == Form::DnsRecord && is_own_servers(&key, zone));
+                || (choice.leaves_servers() && is_own_servers(&key, zone));
             let verdict = match planned.is_none() && has_no_manifest && holder != Holder::Us {
                 true => Verdict::LeftAlone,
                 false => verdict(&key, &holder, choice, differs),

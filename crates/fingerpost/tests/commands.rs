@@ -19,6 +19,8 @@ mod golden;
 mod help;
 #[path = "commands/holders.rs"]
 mod holders;
+#[path = "commands/import.rs"]
+mod import;
 #[path = "commands/in_force.rs"]
 mod in_force;
 #[path = "commands/messages.rs"]

@@ -97,6 +97,14 @@ impl Planner {
         self.zone_info(self.zone_state(origin)?)
     }
 
+    /// The Zone object that declares the zone with this origin.
+    pub fn zone_object(&self, origin: &Name) -> Option<(ClusterId, ObjectRef)> {
+        match self.zone_state(origin)?.holder.as_ref()?.zone.source {
+            Source::Object(id) => self.reference(id),
+            _ => None,
+        }
+    }
+
     fn zone_info(&self, zone: &ZoneState) -> Option<ZoneInfo> {
         let holder = zone.holder.as_ref()?;
         Some(ZoneInfo {

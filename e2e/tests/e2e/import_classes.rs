@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 /// Two mail servers of different priority are no DNSRecord.
 const ZONE_FILE: &str = "$ORIGIN example.com.\n$TTL 300\n@ SOA ns noc 1 3600 600 86400 300\n@ NS ns\n\
-    ns A 192.0.2.53\nwww A 192.0.2.1\nwww A 192.0.2.2\ntext TXT \"plain text\"\n@ MX 10 mx1\n@ MX 20 mx2\n";
+    ns A 192.0.2.53\nwww A 192.0.2.1\nwww A 192.0.2.2\ntext TXT \"plain text\"\n@ MX 10 mx1\n@ MX 20 mx2\n\
+    *.dev A 192.0.2.3\nwildcard.dev A 192.0.2.4\n";
 
 /// A folder with a class, and the state of the `up` that is to serve it.
 struct Scene {

@@ -18,7 +18,7 @@ use backends::marks::external_dns::Naming;
 use backends::transport::guard::Forbidden;
 use backends::{Batch, Entry, Provider, Reading, SetKey};
 use dns::{Name, Rtype};
-use planner::{ObjectRef, Planner, WantedSet};
+use planner::{ObjectRef, Place, Planner, Scope, WantedSet};
 
 use self::origin::Origin;
 use self::output::Shown;
@@ -26,6 +26,7 @@ use super::{Ending, print};
 use crate::cli::ImportArguments;
 use crate::cluster::feed::HERE;
 use crate::deliveries;
+use crate::import::manifests::Form;
 use crate::import::{self, Choice, Item};
 use crate::render::Palette;
 
@@ -53,11 +54,12 @@ async fn import(arguments: &ImportArguments, palette: Palette) -> Result<Ending>
     let provider = connect(arguments, &origin, &class).await?;
     let wanted = wanted(&origin.planner, &arguments.class, &arguments.zone);
     check(arguments, provider.reading())?;
+    check_zone(arguments, &origin)?;
     let entries = match provider.reading() {
         Reading::Zones => read_zone(&*provider, &arguments.zone).await?,
         Reading::Sets => read_sets(&*provider, arguments, &wanted).await?,
     };
-    let choice = choice(arguments, &origin.owner, provider.reading(), &wanted);
+    let choice = choice(arguments, &origin, provider.reading(), &wanted);
     let planned = wanted.into_iter().filter_map(|(key, wanted)| Some((key, wanted.set?))).collect();
     let items = import::items(&arguments.zone, &entries, &choice, &planned);
     let shown = Shown { arguments, origin: &origin, entries: &entries, items: &items };
@@ -90,15 +92,28 @@ fn check(arguments: &ImportArguments, reading: Reading) -> Result<()> {
     Ok(())
 }
 
+/// A Zone object that there is has to be of the class, which then delivers its Records.
+fn check_zone(arguments: &ImportArguments, origin: &Origin) -> Result<()> {
+    let ImportArguments { class, zone, kind, .. } = arguments;
+    let Some(declared) = origin.declared_zone(zone).filter(|_| *kind == Form::Zone) else { return Ok(()) };
+    let scope = origin.planner.zone(zone).map(|zone| zone.scope);
+    ensure!(
+        scope == Some(Scope::At(Place::Class(class.as_str().into()))),
+        "Zone {declared} is not delivered by DNSClass {class}, so neither are Records in it: set its \
+         spec.dnsClassRef.name to {class}, or import without --kind Zone"
+    );
+    Ok(())
+}
+
 fn choice(
     arguments: &ImportArguments,
-    owner: &str,
+    origin: &Origin,
     reading: Reading,
     wanted: &BTreeMap<SetKey, WantedSet>,
 ) -> Choice {
     let adopting = wanted.iter().filter(|(_, wanted)| wanted.adopts).map(|(key, _)| key.clone());
     Choice {
-        owner: deliveries::owner_at(owner, &arguments.class),
+        owner: deliveries::owner_at(&origin.owner, &arguments.class),
         adopt_owner: arguments.adopt_owner.clone(),
         naming: Naming {
             prefix: arguments.txt_prefix.clone(),
@@ -106,6 +121,7 @@ fn choice(
             ..Naming::default()
         },
         form: arguments.kind,
+        zone_is_declared: origin.declared_zone(&arguments.zone).is_some(),
         unmarked: (reading == Reading::Sets).then(|| adopting.collect::<BTreeSet<SetKey>>()),
     }
 }

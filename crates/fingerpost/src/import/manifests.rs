@@ -1,5 +1,7 @@
 //! Record sets as manifests that plan to just these record sets.
 
+use std::fmt;
+
 use backends::SetKey;
 use backends::webhook::record::record;
 use dns::{Name, RecordSet, Soa};
@@ -39,6 +41,12 @@ pub struct DeclaredZone {
     pub namespace: String,
     /// Its name.
     pub name: String,
+}
+
+impl fmt::Display for DeclaredZone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
 }
 
 /// What was made of record sets.
@@ -179,36 +187,47 @@ fn object(api_version: &str, kind: &str, target: Target<'_>, name: &str, spec: V
 fn label(target: Target<'_>, set: &RecordSet, number: Option<usize>) -> String {
     let full = set.name.undotted();
     let inner = full.strip_suffix(&target.zone.undotted()).unwrap_or(&full).trim_end_matches('.');
-    let inner = if inner.is_empty() { "apex" } else { inner };
+    let inner = if inner.is_empty() { "@" } else { inner };
     let number = number.map(|number| format!("-{number}")).unwrap_or_default();
     object_name(&format!("{inner}-{}-{}{number}", target.zone.undotted(), set.rtype))
 }
 
-/// A text as the name of a Kubernetes object. What it cannot hold is spelled out, so that no two names
-/// become one.
+/// A text as the name of a Kubernetes object. What it cannot hold is spelled out, and a hash follows where a name
+/// without such octets could be spelled the same: no two names become one.
 fn object_name(text: &str) -> String {
+    let text = text.to_ascii_lowercase();
+    let spelled = spelled_out(&text);
+    if spelled == text { shortened(&spelled) } else { hashed(&spelled, &text) }
+}
+
+fn spelled_out(text: &str) -> String {
     let mut name = String::new();
-    for octet in text.to_ascii_lowercase().bytes() {
+    for octet in text.bytes() {
         match octet {
             b'a'..=b'z' | b'0'..=b'9' | b'-' => name.push(char::from(octet)),
             b'.' => name.push('.'),
             b'*' => name.push_str("wildcard"),
+            b'@' => name.push_str("apex"),
             b'_' => name.push_str("u-"),
             other => name.push_str(&format!("x{other:02x}")),
         }
     }
     let parts: Vec<&str> =
         name.split('.').map(|part| part.trim_matches('-')).filter(|part| !part.is_empty()).collect();
-    shortened(&parts.join("."))
+    parts.join(".")
 }
 
-/// Names of objects have a limit; what is cut off is told apart by a hash.
+/// The most octets that the name of an object has.
+const MOST: usize = 253;
+
+/// A name within the limit.
 fn shortened(name: &str) -> String {
-    const MOST: usize = 253;
-    if name.len() <= MOST {
-        return name.to_owned();
-    }
-    let hash = ring::digest::digest(&ring::digest::SHA256, name.as_bytes());
+    if name.len() <= MOST { name.to_owned() } else { hashed(name, name) }
+}
+
+/// A name within the limit that ends with a hash of the text that it is made from.
+fn hashed(name: &str, text: &str) -> String {
+    let hash = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
     let hash: String = hash.as_ref().iter().take(6).map(|octet| format!("{octet:02x}")).collect();
     let kept: String = name.chars().take(MOST - 13).collect();
     format!("{}-{hash}", kept.trim_end_matches(['-', '.']))

@@ -146,6 +146,28 @@ fn manifests_plan_to_what_was_imported() {
     }
 }
 
+#[rstest]
+#[case("*.dev", "wildcard.dev")]
+#[case("_dmarc", "u-dmarc")]
+#[case("example.com", "apex")]
+#[case("a\\032b", "ax20b")]
+#[case("-a", "a")]
+fn no_two_names_have_manifests_of_one_name(#[case] one: &str, #[case] other: &str) {
+    let zone = name(ZONE);
+    let full = |text: &str| if text == ZONE { text.to_owned() } else { format!("{text}.{ZONE}") };
+    let entries: Vec<Entry> =
+        [one, other].map(|text| set(&full(text), "A", &["192.0.2.1"]).into()).into_iter().collect();
+    for form in [Form::DnsRecord, Form::Zone] {
+        let items = items(&zone, &entries, &Choice { form, ..choice(None) }, &BTreeMap::new());
+        let target = Target { class: "edge", zone: &zone, namespace: "dns", declared: None };
+        let made = manifests(form, target, None, &items).documents;
+        let records = made.iter().filter(|manifest| manifest["kind"] != "Zone");
+        let names: BTreeSet<String> =
+            records.map(|manifest| manifest["metadata"]["name"].to_string()).collect();
+        assert_eq!(names.len(), 2, "{form:?} {names:?}");
+    }
+}
+
 #[test]
 fn what_an_object_declares_becomes_no_manifest_again() {
     let zone = name(ZONE);

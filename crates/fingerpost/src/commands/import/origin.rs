@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use api::{Kind, Spec};
 use dns::Name;
 use planner::{Planner, Rules};
 
@@ -32,18 +31,8 @@ impl Origin {
 
     /// The Zone object that declares a zone.
     pub(super) fn declared_zone(&self, zone: &Name) -> Option<DeclaredZone> {
-        self.planner.objects().into_iter().filter(|(_, reference)| reference.kind == Kind::Zone).find_map(
-            |(cluster, reference)| {
-                let object = self.planner.object(cluster, &reference)?;
-                let Spec::Zone(spec) = &object.spec else { return None };
-                let is_it =
-                    spec.zone_ref.is_none() && Name::parse(&spec.domain_name).is_ok_and(|name| name == *zone);
-                is_it.then(|| DeclaredZone {
-                    namespace: reference.namespace.to_string(),
-                    name: reference.name.to_string(),
-                })
-            },
-        )
+        let (_, reference) = self.planner.zone_object(zone)?;
+        Some(DeclaredZone { namespace: reference.namespace.to_string(), name: reference.name.to_string() })
     }
 }
 

@@ -106,12 +106,11 @@ impl Shown<'_> {
             ("--owner", self.arguments.owner.as_deref()),
             ("--state", path(self.arguments.state.as_ref())),
             ("--secrets", path(self.arguments.secrets.as_ref())),
-            ("--kubeconfig", path(self.arguments.cluster.kubeconfig.as_ref())),
-            ("--context", self.arguments.cluster.context.as_deref()),
         ];
-        let given =
-            options.into_iter().filter_map(|(flag, value)| Some((flag, value.filter(|it| !it.is_empty())?)));
-        words.extend(given.flat_map(|(flag, value)| [flag.to_owned(), quoted(value)]));
+        words.extend(given(&options));
+        words.extend(given(&self.cluster_options()));
+        let targets = self.arguments.targets.allow_target.iter();
+        words.extend(targets.map(|network| format!("--allow-target {}", quoted(network))));
         words.extend(self.arguments.folders.folders.iter().map(|folder| quoted(folder)));
         words.push(match self.arguments.folders.folders.first() {
             Some(folder) if !self.arguments.kube => {
@@ -119,10 +118,25 @@ impl Shown<'_> {
                 let file = format!("{}/{}.yaml", path.trim_end_matches('/'), file_name(&zone));
                 format!("-o yaml >> {}", quoted(&file))
             }
-            _ => "--kube -o yaml | kubectl apply -f -".to_owned(),
+            _ => {
+                let kubectl = [vec!["kubectl".to_owned()], given(&self.cluster_options())].concat().join(" ");
+                format!("--kube -o yaml | {kubectl} apply -f -")
+            }
         });
         words.join(" ")
     }
+
+    /// Which cluster is meant, in the flags that kubectl has too.
+    fn cluster_options(&self) -> [(&'static str, Option<&str>); 2] {
+        let cluster = &self.arguments.cluster;
+        [("--kubeconfig", path(cluster.kubeconfig.as_ref())), ("--context", cluster.context.as_deref())]
+    }
+}
+
+/// The options that have a value, as a shell takes them.
+fn given(options: &[(&str, Option<&str>)]) -> Vec<String> {
+    let given = options.iter().filter_map(|(flag, value)| Some((flag, value.filter(|it| !it.is_empty())?)));
+    given.map(|(flag, value)| format!("{flag} {}", quoted(value))).collect()
 }
 
 fn path(path: Option<&PathBuf>) -> Option<&str> {
@@ -201,7 +215,7 @@ fn holder(holder: &Holder) -> String {
         Holder::Us => "ours".to_owned(),
         Holder::Other(owner) => format!("of {owner}"),
         Holder::ExternalDns(owner) => format!("of ExternalDNS {owner}"),
-        Holder::Nobody => "of nobody".to_owned(),
+        Holder::Nobody => "without owner".to_owned(),
         Holder::Unknown => "owner unknown".to_owned(),
     }
 }
