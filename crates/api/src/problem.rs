@@ -36,7 +36,7 @@ pub fn type_in_words(rust_type: &str) -> Option<String> {
         "u64" | "usize" => whole(0, u64::MAX.into()),
         "i32" => whole(i32::MIN.into(), i32::MAX.into()),
         "i64" => whole(i64::MIN.into(), i64::MAX.into()),
-        "f32" | "f64" => "a number".to_owned(),
+        "f32" | "f64" | "floating point" => "a number".to_owned(),
         "bool" | "boolean" => "`true` or `false`".to_owned(),
         _ => return None,
     })

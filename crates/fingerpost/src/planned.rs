@@ -265,7 +265,7 @@ pub fn fetch(url: &str, path: &str, query: &[(&str, String)], reader: &ReaderArg
     let address = client.url(path);
     let (status, text) = client
         .send(Method::GET, path, query, None)
-        .with_context(|| format!("no answer from {address}: is `fingerpost up` running there?"))?;
+        .with_context(|| format!("no answer from {address} (is `fingerpost up` running there?)"))?;
     let hint = if status == 401 { " (name a file with a token by --token-file)" } else { "" };
     ensure!(status.is_success(), "{address} says: {}{hint}", errors::message(&text));
     Ok(text)

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use dns::Name;
 
 use super::{DataOutput, Folders, parse_name};
@@ -60,15 +60,16 @@ pub enum KeysCommand {
         place: KeysPlace,
     },
     /// Make a new key and let it take the place of the old one, step by step
+    #[command(group = ArgGroup::new("role").required(true))]
     Roll {
         /// The zone
         #[arg(value_name = "ZONE", value_parser = parse_name)]
         zone: Name,
         /// The zone-signing key, which nobody outside has to know of
-        #[arg(long, required_unless_present = "ksk", conflicts_with = "ksk")]
+        #[arg(long, group = "role")]
         zsk: bool,
         /// The key-signing key, whose DS record the parent has
-        #[arg(long)]
+        #[arg(long, group = "role")]
         ksk: bool,
         /// Where the keys are.
         #[command(flatten)]

@@ -126,8 +126,8 @@ const BEYOND_LIMITS: &str = "YAML document too large or too complex";
 fn in_words(message: String, written: impl FnOnce() -> String) -> (String, String) {
     let invalid = message.strip_prefix("invalid ");
     let invalid = invalid.map(|wanted| wanted.strip_suffix(" (true or false expected)").unwrap_or(wanted));
-    if let Some(wanted) = invalid.filter(|wanted| !wanted.contains(' ')) {
-        let wanted = api::type_in_words(wanted).unwrap_or_else(|| format!("a valid {wanted}"));
+    let word = |wanted: &str| (!wanted.contains(' ')).then(|| format!("a valid {wanted}"));
+    if let Some(wanted) = invalid.and_then(|wanted| api::type_in_words(wanted).or_else(|| word(wanted))) {
         return (written(), format!("is not {wanted}"));
     }
     let words = message.rsplit_once("expected ").and_then(|(before, wanted)| {
@@ -136,13 +136,18 @@ fn in_words(message: String, written: impl FnOnce() -> String) -> (String, Strin
     (String::new(), words.unwrap_or(message))
 }
 
-/// What stands there. Inside brackets a value ends where the next one begins or they close.
+/// The value at a place. In quotation marks it ends with them; inside brackets it ends where the next one begins or they
+/// close.
 fn written_at(text: &str, line: u32, column: u32) -> String {
     let line = text.lines().nth(line as usize - 1).unwrap_or_default();
     let at = line.char_indices().nth(column as usize - 1).map_or(line.len(), |(at, _)| at);
     let (before, rest) = line.split_at(at);
+    if let Some(mark) = rest.chars().next().filter(|mark| matches!(mark, '"' | '\'')) {
+        let end = rest.char_indices().skip(1).find(|(_, c)| *c == mark);
+        return end.map_or(rest, |(end, _)| &rest[..=end]).to_owned();
+    }
     let is_inside = before.matches(['{', '[']).count() > before.matches(['}', ']']).count();
-    let ends: &[char] = if is_inside && !rest.starts_with(['"', '\'']) { &[',', '}', ']'] } else { &[] };
+    let ends: &[char] = if is_inside { &[',', '}', ']'] } else { &[] };
     let value = rest.split(ends).next().unwrap_or_default();
     value.split(" #").next().unwrap_or_default().trim().to_owned()
 }
@@ -156,6 +161,7 @@ mod tests {
     #[rstest]
     #[case("invalid u16", "x", "is not a whole number from 0 to 65535")]
     #[case("invalid boolean (true or false expected)", "x", "is not `true` or `false`")]
+    #[case("invalid floating point", "x", "is not a number")]
     #[case("invalid tag", "x", "is not a valid tag")]
     #[case(
         "invalid type: sequence, expected u16",
@@ -175,6 +181,9 @@ mod tests {
     #[case("- {weight: 70000}]", 12, "70000")]
     #[case("- {weight: 70000", 12, "70000")]
     #[case("{a: {}, ttl: x}", 14, "x")]
+    #[case("{ttl: \"x\", name: a}", 7, "\"x\"")]
+    #[case("ttl: 'a # b' # later", 6, "'a # b'")]
+    #[case("ttl: \"x", 6, "\"x")]
     #[case("ttl: x", 60, "")]
     fn a_value_is_shown_without_what_stands_behind_it(
         #[case] line: &str,

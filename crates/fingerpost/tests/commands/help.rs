@@ -26,6 +26,8 @@ fn help_is_as_recorded(#[case] name: &str, #[case] arguments: &[&str]) {
 #[rstest]
 #[case(&["plan", "--bogus"], "unexpected argument '--bogus'")]
 #[case(&["plan", "--date", "tomorrow", "examples/quickstart"], "invalid value 'tomorrow' for '--date")]
+#[case(&["keys", "roll", "example.org", "examples/quickstart"], "<--zsk|--ksk>")]
+#[case(&["keys", "roll", "example.org", "--zsk", "--ksk", "examples/quickstart"], "cannot be used with")]
 #[case(&["plan"], "no folder was given: name one as DIR")]
 #[case(&["up", "--dns", "somewhere", "examples/quickstart"], "invalid value 'somewhere' for '--dns")]
 #[case(&["explain", "a..b", "examples/quickstart"], "invalid value 'a..b' for '<NAME>'")]

@@ -18,6 +18,7 @@ use tokio::time::sleep;
 use crate::cli::LeaseArguments;
 use crate::console;
 use crate::http::client::{anywhere, authorization, trust};
+use crate::http::errors::message;
 use crate::operator::lease::unique_identity;
 use crate::secrets::{Missing, Secret, SecretFiles, SecretName, Secrets};
 use crate::witness::{Intent, Keeper, Means, Report, Terms, connect};
@@ -101,10 +102,11 @@ impl Gate {
         match self {
             Gate::Asked { client, url, authorization, .. } => {
                 match ask(client, url, authorization.as_ref()).await {
-                    Ok(answer) => {
-                        Some(format!("it is held by {}", answer["holder"].as_str().unwrap_or("nobody")))
-                    }
-                    Err(error) => Some(format!("{error:#}")),
+                    Ok(answer) => Some(match answer["holder"].as_str() {
+                        Some(holder) => format!("it is held by {holder}"),
+                        None => "no region holds it".to_owned(),
+                    }),
+                    Err(error) => Some(format!("{url}: {error:#}")),
                 }
             }
             Gate::Kept { reports, .. } => {
@@ -142,7 +144,7 @@ async fn ask(client: &HttpClient, url: &str, authorization: Option<&HeaderValue>
     }
     let answer = client.send(request.body(Full::default())?).await?;
     if !answer.status.is_success() {
-        bail!("{url} answers {}", answer.status);
+        bail!("{}: {}", answer.status, message(&String::from_utf8_lossy(&answer.body)));
     }
     Ok(serde_json::from_slice(&answer.body)?)
 }

@@ -73,7 +73,7 @@ pub(super) fn print(
     lines.extend(indented(table::lines(place_rows(http, listeners.encrypted_address(), state, owner))));
     lines.extend(try_lines(&instance.views.load(), &endpoints, palette));
     lines.push(String::new());
-    lines.push(palette.good("ready") + ": every change is told below, Ctrl-C ends");
+    lines.push(palette.good("ready") + ": every change is printed below, Ctrl-C ends");
     console::print(&lines.join("\n"));
 }
 
