@@ -209,7 +209,8 @@ fn provided(planner: &Planner, id: Id, entry: &Entry, outcome: &DnsRecordOutcome
         }
         Fate::Failed(trouble) => failed(planner, class, trouble),
         Fate::Foreign(owner, _) => {
-            let message = foreign(class, claim, owner) + &not_adopted(planner, entry, outcome, class);
+            let message =
+                foreign(planner, class, claim, owner) + &not_adopted(planner, entry, outcome, class);
             Note::stalled("NameConflict", message)
         }
         Fate::Pending => vec![pending(class)],

@@ -3,6 +3,7 @@
 use api::{ConditionStatus as Said, Published, PublishedCondition, Spec};
 
 use crate::delivery::{Told, Trouble, hash_of, set_hash};
+use crate::marks::ADOPT;
 use crate::note::{ConditionStatus, Note};
 use crate::output::Claim;
 use crate::place::{Place, Scope};
@@ -112,6 +113,12 @@ impl Planner {
         });
         address.map(|address| format!("{address}: ")).unwrap_or_default()
     }
+
+    /// Whether the server of a class has no ownership records, so that an import has none to write.
+    fn has_no_ownership_records(&self, class: &str) -> bool {
+        let object = self.delivering.classes.get(class);
+        object.is_some_and(|object| matches!(&object.spec, Spec::DNSClass(spec) if spec.server.is_some()))
+    }
 }
 
 /// The words for a failed delivery.
@@ -129,12 +136,31 @@ pub(crate) fn failed(planner: &Planner, class: &str, trouble: &Trouble) -> Vec<N
     }
 }
 
-/// The words for somebody else's record.
-pub(crate) fn foreign(class: &str, claim: &Claim, owner: Option<&str>) -> String {
-    let owner = owner.map(|owner| format!(", of owner {owner}")).unwrap_or_default();
-    let (name, rtype) = (claim.name.undotted(), claim.rtype);
+/// The words for a record that is not ours, and the way to have the name.
+pub(crate) fn foreign(planner: &Planner, class: &str, claim: &Claim, owner: Option<&str>) -> String {
+    let whose = owner.map(|owner| format!(", of owner {owner}")).unwrap_or_default();
+    let (name, rtype, way) = (claim.name.undotted(), claim.rtype, way(planner, class, owner));
     format!(
-        "a record that is not ours stands at {name} {rtype} of DNSClass {class}{owner}; it is left alone: \
-         remove it there, or take it over with `fingerpost import`"
+        "a record that is not ours stands at {name} {rtype} of DNSClass {class}{whose}; it is left alone: {way}"
     )
+}
+
+/// How a name is had whose record at the provider of a class has another owner, or none.
+fn way(planner: &Planner, class: &str, owner: Option<&str>) -> String {
+    let of_owner = |id: &str| {
+        format!("delete the object of that owner, or give `--owner {id}` where that owner is gone for good")
+    };
+    match owner.map(|owner| (owner, owner.strip_prefix("ExternalDNS "))) {
+        None if planner.has_no_ownership_records(class) => {
+            format!("remove it there, or take it over with the annotation `{ADOPT}: \"true\"` of a DNSRecord")
+        }
+        None => "remove it there, or take it over with `fingerpost import`".to_owned(),
+        Some((_, Some(id))) => {
+            format!("remove it there, or take it over with `fingerpost import --adopt-owner {id}`")
+        }
+        Some((owner, None)) => match owner.rsplit_once('/').filter(|(_, of)| *of == class) {
+            Some((id, _)) => of_owner(id),
+            None => "delete the object of that owner".to_owned(),
+        },
+    }
 }

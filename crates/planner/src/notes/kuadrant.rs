@@ -239,7 +239,7 @@ fn unwell(planner: &Planner, policy: &Entry, backing: Option<&Backing>, claim: &
     match planner.fate(claim) {
         Fate::Stands => None,
         Fate::Failed(trouble) => Some(failed(planner, class, trouble)),
-        Fate::Foreign(owner, _) => Some(Note::stalled("NameConflict", foreign(class, claim, owner))),
+        Fate::Foreign(owner, _) => Some(Note::stalled("NameConflict", foreign(planner, class, claim, owner))),
         Fate::Pending => Some(vec![pending()]),
         // What an earlier process wrote stands until something is heard.
         Fate::Untold => Some(vec![planner.published_delivery(policy, "Ready").unwrap_or_else(pending)]),

@@ -285,7 +285,7 @@ fn delivered(planner: &Planner, id: Id, entry: &Entry, zone: &str, class: &str) 
             vec![Note::ready("Adopted", format!("adopted by Zone {zone} and stands at DNSClass {class}"))]
         }
         Fate::Failed(trouble) => failed(planner, class, trouble),
-        Fate::Foreign(owner, _) => Note::stalled("NameConflict", foreign(class, claim, owner)),
+        Fate::Foreign(owner, _) => Note::stalled("NameConflict", foreign(planner, class, claim, owner)),
         Fate::Pending => vec![pending()],
         Fate::Untold => vec![planner.published_delivery(entry, "Ready").unwrap_or_else(pending)],
     }

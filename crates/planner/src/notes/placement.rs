@@ -119,7 +119,7 @@ fn provided(planner: &Planner, id: Id, entry: &Entry, outcome: &PlacementOutcome
     match fate {
         Fate::Stands => vec![Note::ready("RecordCreated", format!("stands at DNSClass {class}"))],
         Fate::Failed(trouble) => failed(planner, class, trouble),
-        Fate::Foreign(owner, _) => Note::stalled("NameConflict", foreign(class, claim, owner)),
+        Fate::Foreign(owner, _) => Note::stalled("NameConflict", foreign(planner, class, claim, owner)),
         Fate::Pending => vec![pending(class)],
         Fate::Untold => {
             let published = planner.snapshot.published_placement(&entry.key);

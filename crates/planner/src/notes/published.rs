@@ -51,7 +51,7 @@ pub(super) fn published(planner: &Planner, id: Id) -> Option<Note> {
     provided_by.dedup();
     controllers.extend(provided_by);
     let controllers = controllers.join(", ");
-    Some(match together(said, &provided, &fates) {
+    Some(match together(planner, said, &provided, &fates) {
         Delivery::Programmed => Note::fact("Published", "Programmed", format!("programmed by {controllers}")),
         Delivery::Failed(message) => Note::lacking("Published", "Failed", message),
         Delivery::Accepted => {
@@ -87,10 +87,10 @@ fn deliverers(planner: &Planner, id: Id) -> Option<Deliverers<'_>> {
 }
 
 /// What the providers say together with those who pick DNSEndpoints up.
-fn together(said: Delivery, provided: &[(&str, &Claim)], fates: &[Fate<'_>]) -> Delivery {
+fn together(planner: &Planner, said: Delivery, provided: &[(&str, &Claim)], fates: &[Fate<'_>]) -> Delivery {
     let bad = provided.iter().zip(fates).find_map(|((class, claim), fate)| match fate {
         Fate::Failed(trouble) => Some(format!("DNSClass {class}: {}", trouble.message)),
-        Fate::Foreign(owner, _) => Some(foreign(class, claim, *owner)),
+        Fate::Foreign(owner, _) => Some(foreign(planner, class, claim, *owner)),
         _ => None,
     });
     match (said, bad) {

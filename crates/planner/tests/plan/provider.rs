@@ -4,7 +4,7 @@
 //! # stands: SET TTL DATA, DATA[; created|updated TIME]
 //! # absent: SET
 //! # not delivered: SET; REASON CODE TIME[ exhausted]; MESSAGE
-//! # foreign: SET; OWNER TIME
+//! # foreign: SET; [OWNER ]TIME
 //! # looked up: SET TTL DATA, DATA; visible|not delegated|delegated elsewhere|no answer|SERVER
 //! # health: CLASS TIME[ REASON MESSAGE]
 //! # held: CLASS[ COUNT HASH]
@@ -22,8 +22,8 @@ pub(crate) fn delivered(word: &str, text: &str) -> Change {
         "stands" => stands(&name, rtype, words[4], &words[5..].join(" "), parts.get(1).copied()),
         "absent" => DeliveryResult::Absent,
         "foreign" => {
-            let (owner, at) = parts[1].split_once(' ').unwrap();
-            DeliveryResult::Foreign { owner: Some(owner.into()), at: time(at) }
+            let (owner, at) = parts[1].rsplit_once(' ').unzip();
+            DeliveryResult::Foreign { owner: owner.map(Into::into), at: time(at.unwrap_or(parts[1])) }
         }
         _ => failed(parts[1], parts[2]),
     };
