@@ -33,6 +33,9 @@ pub enum Failure {
     /// The answer is not what the protocol says.
     #[error("the server's answer cannot be understood")]
     Unreadable,
+    /// The file of a zone cannot be read whole; its line with the error, where it is one line.
+    #[error("the file of the zone cannot be read whole{}; correct it, as `fingerpost check` says", in_line(*.0))]
+    BrokenFile(Option<u32>),
     /// The answer is longer than any answer should be.
     #[error("the server's answer is too long")]
     Endless,
@@ -63,6 +66,10 @@ pub enum Failure {
     /// The provider's own storage is damaged or takes no writes.
     #[error("{0}")]
     Storage(&'static str),
+}
+
+fn in_line(line: Option<u32>) -> String {
+    line.map(|line| format!(": there is an error in line {line}")).unwrap_or_default()
 }
 
 /// What is in the way to a server.
@@ -159,6 +166,7 @@ impl Failure {
             Failure::Refused(_) => "ValidationFailed",
             Failure::Server(_)
             | Failure::Unreadable
+            | Failure::BrokenFile(_)
             | Failure::Endless
             | Failure::Limited(_)
             | Failure::TooLarge
@@ -183,6 +191,7 @@ impl Failure {
             Failure::Fenced => "STALE_GENERATION",
             Failure::Server(_)
             | Failure::Unreadable
+            | Failure::BrokenFile(_)
             | Failure::Endless
             | Failure::TooLarge
             | Failure::Storage(_) => "SERVER_ERROR",

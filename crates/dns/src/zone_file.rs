@@ -49,8 +49,10 @@ pub struct Included {
 pub struct ReadZone {
     /// Its records.
     pub zone: PackedZone,
-    /// What was left out or changed, in the order of the files' lines.
+    /// What was left out or changed, and what is doubtful, in the order of the files' lines.
     pub remarks: Vec<Remark>,
+    /// Whether nothing was left out or changed. What is doubtful is served as written.
+    pub is_whole: bool,
     /// The paths of the files that it includes.
     pub included: Vec<String>,
 }

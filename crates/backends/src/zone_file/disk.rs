@@ -29,25 +29,27 @@ impl Place {
     /// The file's text and what it holds. What cannot be read whole is not read at all.
     pub(super) fn read(&self) -> Result<(String, Content), Failure> {
         let octets = fs::read(&self.path).map_err(|error| of_reading(&error))?;
-        let text = String::from_utf8(octets).map_err(|_| Failure::Unreadable)?;
-        let content = self.parse(&text).ok_or(Failure::Unreadable)?;
+        let text = String::from_utf8(octets).map_err(|_| Failure::BrokenFile(None))?;
+        let content = self.parse(&text).map_err(Failure::BrokenFile)?;
         Ok((text, content))
     }
 
-    fn parse(&self, text: &str) -> Option<Content> {
+    /// The content of a text, or the line with the error where it is one line.
+    fn parse(&self, text: &str) -> Result<Content, Option<u32>> {
         // What another file holds could not be written back to where it came from.
         let mut nothing_included = |_: &str, _: &str| Err("nothing is included".to_owned());
-        let read = read_zone(&self.path.to_string_lossy(), text, &mut nothing_included).ok()?;
+        let read = read_zone(&self.path.to_string_lossy(), text, &mut nothing_included);
+        let read = read.map_err(|error| Some(error.line))?;
         let sets: Vec<RecordSet> = read.zone.iter().collect();
         // What the parser leaves out or changes would be lost with the next writing.
-        let is_whole = read.remarks.is_empty() && *read.zone.origin() == self.origin;
-        is_whole.then(|| Content::new(self.origin.clone(), sets))
+        let is_whole = read.is_whole && *read.zone.origin() == self.origin;
+        is_whole.then(|| Content::new(self.origin.clone(), sets)).ok_or(None)
     }
 
     /// Replaces the text that was read before, if any, by new content.
     pub(super) fn write(&self, before: Option<&str>, content: &Content) -> Result<(), Failure> {
         let text = rendered(&self.origin, content);
-        if self.parse(&text).as_ref() != Some(content) {
+        if self.parse(&text).as_ref() != Ok(content) {
             return Err(Failure::Refused("INVALID_ZONE"));
         }
         let aside = self.beside("new");
@@ -78,7 +80,7 @@ impl Place {
 
     /// Whether a text is not what we would have written, so that comments or a layout would be lost.
     fn is_edited(&self, text: &str) -> bool {
-        self.parse(text).is_none_or(|content| rendered(&self.origin, &content) != text)
+        self.parse(text).ok().is_none_or(|content| rendered(&self.origin, &content) != text)
     }
 
     /// A file of another use, which no server takes for a zone.

@@ -151,13 +151,35 @@ async fn a_cname_beside_other_data_is_refused_and_the_rest_lands() {
 #[tokio::test]
 async fn a_file_that_cannot_be_read_is_never_written_over() {
     let fixture = Fixture::with_zone().await;
-    for broken in ["www A", "$ORIGIN example.org.\n$INCLUDE other\n", "\u{fffd}", ""] {
+    let left_out = format!("{}a.example.net. 60 A 192.0.2.1\n", fs::read_to_string(fixture.path()).unwrap());
+    for (broken, line) in [
+        ("www A", Some(1)),
+        ("$ORIGIN example.org.\n$INCLUDE other\n", Some(2)),
+        ("\u{fffd}", Some(1)),
+        ("", Some(1)),
+        (left_out.as_str(), None),
+    ] {
+        let failure = Failure::BrokenFile(line);
         fs::write(fixture.path(), broken).unwrap();
         let www = set("www.example.org", "A", &["192.0.2.1"]);
-        assert_eq!(fixture.write(vec![change(None, Some(&www))]).await, [Err(Failure::Unreadable)]);
-        assert_eq!(fixture.files.open_zone(&new_zone()).await, Err(Failure::Unreadable));
-        assert_eq!(fixture.files.read_zone(&name("example.org")).await, Err(Failure::Unreadable));
+        assert_eq!(fixture.write(vec![change(None, Some(&www))]).await, [Err(failure.clone())]);
+        assert_eq!(fixture.files.open_zone(&new_zone()).await, Err(failure.clone()));
+        assert_eq!(fixture.files.read_zone(&name("example.org")).await, Err(failure.clone()));
         assert_eq!(fs::read_to_string(fixture.path()).unwrap(), broken);
+    }
+}
+
+#[tokio::test]
+async fn doubtful_data_of_others_is_kept_and_stops_nothing() {
+    let fixture = Fixture::with_zone().await;
+    let before = fs::read_to_string(fixture.path()).unwrap();
+    let doubtful = "text 60 IN TXT two words\nalias 60 IN CNAME lb.example.net\n";
+    fs::write(fixture.path(), before + doubtful).unwrap();
+    let www = set("www.example.org", "A", &["192.0.2.1"]);
+    assert_eq!(fixture.write(vec![change(None, Some(&www))]).await, [Ok(())]);
+    let held = fixture.held().await;
+    for name in ["text.example.org.", "alias.example.org.", "www.example.org."] {
+        assert!(held.iter().any(|set| set.name.to_string() == name), "{name}: {held:?}");
     }
 }
 

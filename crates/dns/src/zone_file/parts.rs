@@ -136,11 +136,12 @@ impl<'i, 'f> ZoneReader<'i, 'f> {
             read.and_then(|()| assemble::pack(records, reader.soa_owner()?, self.leaves_out_reserved));
         match packed {
             Ok((zone, remarks)) => {
+                let is_whole = remarks.is_empty();
                 let mut remarks: Vec<Fault> =
                     remarks.into_iter().chain(std::mem::take(&mut reader.doubts).remarks(&zone)).collect();
                 remarks.sort_by_key(|fault| fault.place);
                 let remarks = remarks.into_iter().map(|fault| reader.remark(fault)).collect();
-                Ok(ReadZone { zone, remarks, included: reader.included() })
+                Ok(ReadZone { zone, remarks, is_whole, included: reader.included() })
             }
             Err(fault) => Err(reader.error(fault)),
         }

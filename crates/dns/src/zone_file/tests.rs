@@ -280,6 +280,16 @@ fn a_set_has_its_lowest_ttl() {
     assert_eq!(records(&read.zone), ["www.example.org. 30 A 192.0.2.1", "www.example.org. 30 A 192.0.2.2"]);
 }
 
+#[rstest]
+#[case::split_text("www 60 TXT two words", true)]
+#[case::relative_target("www 60 CNAME lb.example.net", true)]
+#[case::out_of_zone("www.example.net. 60 A 192.0.2.1", false)]
+#[case::duplicate("www 60 A 192.0.2.1\nwww 60 A 192.0.2.1", false)]
+fn doubtful_data_is_read_whole(#[case] text: &str, #[case] is_whole: bool) {
+    let read = read(&format!("{SOA}{text}")).unwrap();
+    assert_eq!((read.remarks.len(), read.is_whole), (1, is_whole), "{:?}", read.remarks);
+}
+
 #[test]
 fn remarks_are_bounded_and_counted() {
     let read = read(&format!("{SOA}{}", "www.example.net. 60 A 192.0.2.1\n".repeat(300))).unwrap();

@@ -331,7 +331,8 @@ impl Zone {
 
 /// Whether the server answered, so that a smaller request may fare better.
 pub(in super::super) fn is_answer(failure: &Failure) -> bool {
-    matches!(failure, Failure::Server(_) | Failure::Unreadable | Failure::TooLarge | Failure::Endless)
+    use Failure::{BrokenFile, Endless, Server, TooLarge, Unreadable};
+    matches!(failure, Server(_) | Unreadable | BrokenFile(_) | TooLarge | Endless)
 }
 
 /// A SOA that follows the one that stands there.
