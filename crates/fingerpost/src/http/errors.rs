@@ -19,6 +19,9 @@ const LONGEST: usize = 16 << 10;
 /// Pages whose readers are probes of a cluster, and people: what they report stays as it is.
 const TEXTS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
+/// How the router begins what is wrong with a query.
+const QUERY: &str = "Failed to deserialize query string: ";
+
 /// How the error of an unknown path begins.
 pub const NO_PAGE: &str = "there is no such page";
 
@@ -44,7 +47,9 @@ async fn converted(response: Response) -> Response {
     let text = to_bytes(body, LONGEST).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let (status, reason) = (head.status, head.status.canonical_reason().unwrap_or("Unknown"));
-    let message = if text.trim().is_empty() { reason } else { text.trim() };
+    let message = if text.trim().is_empty() { reason.to_owned() } else { text.trim().to_owned() };
+    let message =
+        message.strip_prefix(QUERY).map_or(message.clone(), |wrong| format!("in the query: {wrong}"));
     let code: String = reason.split(' ').collect();
     let body = json!({"error": {"status": status.as_u16(), "code": code, "message": message}});
     head.headers.remove(CONTENT_LENGTH);

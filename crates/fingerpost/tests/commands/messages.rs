@@ -134,6 +134,8 @@ fn errors_of_the_api_are_json_and_commands_print_their_message() {
         assert_eq!(error["error"]["status"], status, "{error}");
         assert!(error["error"]["message"].as_str().is_some_and(|text| !text.is_empty()), "{error}");
     }
+    let missing = up.get("/api/v1/zone", "*/*").1;
+    assert!(missing.contains("\"message\":\"in the query: missing field `name`\""), "{missing}");
     let apart = Running::start(&[folder.argument(), "--api", "127.0.0.1:0"]);
     for path in ["/", "/api/v1/plan", "/none"] {
         let (code, body) = apart.get(path, "*/*");

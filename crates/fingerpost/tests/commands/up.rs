@@ -77,7 +77,7 @@ fn an_object_that_turns_invalid_keeps_its_last_valid_answers() {
     up.wait_for("! Record dns/www: ValidationFailed: ");
     assert_eq!(ask(up.dns("default"), "www.example.org"), ["NoError", "192.0.2.1"]);
     folder.write("www.yaml", &record("www", "192.0.2.1"));
-    up.wait_for("✓ Record dns/www is well again");
+    up.wait_for("✓ Record dns/www recovered");
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn an_edit_that_points_nowhere_waits_also_after_a_restart() {
     assert!(again.output().contains(STILL_SERVED), "{}", again.output());
     assert_eq!(ask(again.dns("edge"), "shop.example.net"), ["NoError", "192.0.2.1"]);
     folder.write("egde.yaml", &class("egde"));
-    again.wait_for("✓ DNSRecord dns/shop is well again");
+    again.wait_for("✓ DNSRecord dns/shop recovered");
     let output = again.output();
     let address =
         output.split("+ view egde is answered on ").nth(1).and_then(|rest| rest.split_whitespace().next());
@@ -359,7 +359,7 @@ fn a_broken_zone_at_a_cold_start_is_servfail_and_denies_nothing() {
     let up = Running::spawn(&arguments);
     up.wait_for("ready: every change");
     folder.write("zone.yaml", &BROKEN_ZONE.replace("tll", "ttl"));
-    up.wait_for("✓ Zone dns/example-net is well again");
+    up.wait_for("✓ Zone dns/example-net recovered");
     assert_eq!(ask(up.dns("edge"), "shop.example.net"), ["NoError", "192.0.2.1"]);
     assert_eq!(ask(up.dns("edge"), "no-such-name.example.net"), ["NXDomain"]);
 }

@@ -133,7 +133,7 @@ impl Notices {
             }
         }
         self.say_all(&news, |line| self.trouble(line));
-        self.say_all(&over, |line| self.recovered(&format!("{line} is well again")));
+        self.say_all(&over, |line| self.recovered(&format!("{line} recovered")));
     }
 
     /// Whether the file's own problem has told of the object, with its line.
