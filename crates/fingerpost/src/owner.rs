@@ -6,8 +6,8 @@
 //! ```
 //!
 //! It is saved at the first use, so that another host name or path does not turn a process's own records into
-//! somebody else's. Nothing is delivered under an ID that could not be saved: after a restart nobody would know whose
-//! the records are.
+//! somebody else's. Nothing is delivered under an ID that could not be saved: after a restart the process would not know
+//! its own records.
 
 use std::path::Path;
 
@@ -24,8 +24,8 @@ const RANDOM: usize = 8;
 pub enum NoOwner {
     /// Nothing is kept.
     #[error(
-        "without a state directory nobody would know after a restart whose the records are: give --owner NAME, or a \
-         directory with --state DIR"
+        "without a state directory this process would not know its own records after a restart: give --owner NAME, \
+         or a directory with --state DIR"
     )]
     NoState,
     /// It was saved and cannot be read any more.

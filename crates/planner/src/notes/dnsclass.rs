@@ -48,7 +48,10 @@ fn health(planner: &Planner, entry: &Entry) -> Note {
         Some(Ok(())) => Note::ready("ServerHealthy", "the server answers"),
         Some(Err((reason, message))) => {
             let server = planner.server_of(&entry.key.reference.name, reason);
-            let message = format!("{server}{message}; records are sent to it all the same");
+            // Without what a request needs none is sent.
+            let is_asked = matches!(&**reason, "AuthenticationFailed" | "ServerError" | "ServerUnreachable");
+            let all_the_same = if is_asked { "; records are sent to it all the same" } else { "" };
+            let message = format!("{server}{message}{all_the_same}");
             Note::waiting(fate::reason(reason), message)
         }
         None => planner
