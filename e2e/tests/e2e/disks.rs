@@ -1,7 +1,7 @@
 //! Disks that are full, read-only or damaged: what was served is served, and what cannot be kept is refused.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
@@ -240,6 +240,40 @@ fn a_provider_answers_every_record_whichever_file_has_a_flipped_bit() -> Result<
     })
 }
 
+/// Checks that only the owner can read a state directory and its files.
+fn ensure_private(root: &Path) -> Result<()> {
+    for file in files_in(root)? {
+        assert_eq!(fs::metadata(&file)?.mode() & 0o777, 0o600, "{}", file.display());
+    }
+    assert_eq!(fs::metadata(root)?.mode() & 0o777, 0o700);
+    Ok(())
+}
+
+fn open_to_everybody(root: &Path) -> Result<()> {
+    for file in files_in(root)? {
+        fs::set_permissions(file, Permissions::from_mode(0o666))?;
+    }
+    Ok(fs::set_permissions(root, Permissions::from_mode(0o777))?)
+}
+
+#[test]
+fn a_state_directory_that_everybody_could_read_is_the_owner_s_alone_after_a_start() -> Result<()> {
+    let (folder, state) = (world()?, tempfile::tempdir()?);
+    let options = || Options::folder(folder.path()).state(state.path());
+    Up::start(options())?.kill()?;
+    open_to_everybody(state.path())?;
+    Up::start(options())?.kill()?;
+    ensure_private(state.path())?;
+    let state = tempfile::tempdir()?;
+    let mut server = ProviderServer::start(state.path(), &["--zone", ZONE])?;
+    assert_eq!(put(&server, "www")?.0, 200);
+    server.process().kill()?;
+    open_to_everybody(state.path())?;
+    server.restart()?;
+    server.process().kill()?;
+    ensure_private(state.path())
+}
+
 #[test]
 fn up_without_its_folder_answers_whichever_file_has_a_flipped_bit() -> Result<()> {
     let (folder, state) = (world()?, tempfile::tempdir()?);
@@ -247,10 +281,7 @@ fn up_without_its_folder_answers_whichever_file_has_a_flipped_bit() -> Result<()
     let mut up = Up::start(options())?;
     assert_eq!(address(&up)?, ["192.0.2.1"]);
     up.kill()?;
-    for file in files_in(state.path())? {
-        assert_eq!(fs::metadata(&file)?.mode() & 0o777, 0o600, "{}", file.display());
-    }
-    assert_eq!(fs::metadata(state.path())?.mode() & 0o777, 0o700);
+    ensure_private(state.path())?;
     let moved = folder.path().with_extension("moved");
     fs::rename(folder.path(), &moved)?;
     let checked = with_each_flip(state.path(), |place| {

@@ -7,19 +7,24 @@ use std::path::{Path, PathBuf};
 use super::{StateError, private};
 
 const LOCK: &str = "lock";
-/// What is ours in a state directory; earlier versions created some of it with wider permissions.
+/// What `up`, `dns` and `provider` create in a state directory; earlier versions created some of it with wider
+/// permissions.
 const NAMES: &[&str] = &[
-    "lock",
-    "serials",
-    "delivered",
-    "remembered",
-    "directions",
-    "holders",
-    "recent-holders",
-    "zones",
-    "journal",
-    "file",
-    "zone",
+    LOCK,
+    super::GENERATION,
+    super::OWNER,
+    super::SERIALS,
+    super::DELIVERED,
+    super::REMEMBERED,
+    super::DIRECTIONS,
+    super::DIRECTORIES,
+    super::PORTS,
+    super::HOLDERS,
+    super::RECENT_HOLDERS,
+    super::journal::JOURNAL,
+    super::zones::INDEX,
+    super::zones::BLOBS,
+    super::FILES,
     "keys",
     "records",
     "generations",
