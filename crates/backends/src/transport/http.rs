@@ -2,6 +2,7 @@
 //! for a bounded time and reads a bounded answer.
 
 mod connector;
+mod remembering;
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use self::connector::Connector;
+use self::remembering::{Memory, Remembering};
 use super::guard::Guard;
 use crate::{Failure, Mistrust, Obstacle};
 
@@ -49,7 +51,7 @@ pub struct Answer {
 /// A client of one server.
 #[derive(Clone)]
 pub struct HttpClient {
-    client: Client<HttpsConnector<Connector>, Full<Bytes>>,
+    client: Client<Remembering<HttpsConnector<Connector>>, Full<Bytes>>,
     guard: Arc<Guard>,
     timeout: Duration,
     most: usize,
@@ -63,7 +65,8 @@ impl HttpClient {
             .https_or_http()
             .enable_http1()
             .wrap_connector(Connector(guard.clone()));
-        let client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(8).build(connector);
+        let client =
+            Client::builder(TokioExecutor::new()).pool_max_idle_per_host(8).build(Remembering(connector));
         Ok(HttpClient { client, guard, timeout, most: MOST })
     }
 
@@ -137,6 +140,9 @@ impl Answer {
 }
 
 fn of_error(error: &hyper_util::client::legacy::Error) -> Failure {
+    if let Some(failure) = error.connect_info().and_then(Memory::of) {
+        return failure;
+    }
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     let mut failure = Failure::Unreachable(Obstacle::Other);
     while let Some(error) = cause {
