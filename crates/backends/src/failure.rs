@@ -6,7 +6,7 @@
 use std::io;
 use std::time::Duration;
 
-use rustls::CertificateError;
+use rustls::{AlertDescription, CertificateError};
 use thiserror::Error;
 
 /// Why a request to a provider did not do what it should.
@@ -102,7 +102,9 @@ pub enum Obstacle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Mistrust {
     /// No trusted authority has signed it.
-    #[error("its certificate is signed by an unknown authority; name it by caSecretRef or --ca-file")]
+    #[error(
+        "its certificate is signed by an unknown authority; name it by caSecretRef, by ca.crt in the Secret, or by --ca-file"
+    )]
     Issuer,
     /// It is for other names.
     #[error("its certificate is for another host name")]
@@ -110,7 +112,10 @@ pub enum Mistrust {
     /// It is not valid now.
     #[error("its certificate has expired or is not valid yet")]
     Time,
-    /// It does not speak TLS, wants another certificate of ours, or anything else.
+    /// It accepts no client without a certificate, or not ours.
+    #[error("it does not accept our certificate, or requires one and we have none")]
+    Own,
+    /// It does not speak TLS, or anything else.
     #[error("check its certificate and ours, and that the port speaks TLS")]
     Other,
 }
@@ -137,13 +142,11 @@ impl From<io::Error> for Failure {
     }
 }
 
-impl From<&rustls::Error> for Failure {
-    fn from(error: &rustls::Error) -> Failure {
-        let rustls::Error::InvalidCertificate(error) = error else {
-            return Failure::Untrusted(Mistrust::Other);
-        };
-        Failure::Untrusted(match error {
-            CertificateError::UnknownIssuer => Mistrust::Issuer,
+impl From<&CertificateError> for Mistrust {
+    fn from(error: &CertificateError) -> Mistrust {
+        match error {
+            // An authority whose name we trust and whose key we do not know.
+            CertificateError::BadSignature | CertificateError::UnknownIssuer => Mistrust::Issuer,
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 Mistrust::HostName
             }
@@ -151,6 +154,33 @@ impl From<&rustls::Error> for Failure {
             | CertificateError::ExpiredContext { .. }
             | CertificateError::NotValidYet
             | CertificateError::NotValidYetContext { .. } => Mistrust::Time,
+            _ => Mistrust::Other,
+        }
+    }
+}
+
+impl From<AlertDescription> for Mistrust {
+    fn from(alert: AlertDescription) -> Mistrust {
+        match alert {
+            AlertDescription::AccessDenied
+            | AlertDescription::BadCertificate
+            | AlertDescription::CertificateExpired
+            | AlertDescription::CertificateRequired
+            | AlertDescription::CertificateRevoked
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::NoCertificate
+            | AlertDescription::UnknownCA
+            | AlertDescription::UnsupportedCertificate => Mistrust::Own,
+            _ => Mistrust::Other,
+        }
+    }
+}
+
+impl From<&rustls::Error> for Failure {
+    fn from(error: &rustls::Error) -> Failure {
+        Failure::Untrusted(match error {
+            rustls::Error::InvalidCertificate(error) => Mistrust::from(error),
+            rustls::Error::AlertReceived(alert) => Mistrust::from(*alert),
             _ => Mistrust::Other,
         })
     }

@@ -16,8 +16,10 @@ const USER: &str = "fingerpost";
 const PASSWORD: &str = "a good password";
 const BELOW: &str = "fingerpost/leases";
 const REFUSED: &str = "the witness cannot be asked: the server does not accept our credentials";
+const UNACCEPTED: &str = "the witness cannot be asked: no trusted connection to the server can be made: \
+                          it does not accept our certificate, or requires one and we have none";
 const UNTRUSTED: &str = "the witness cannot be asked: no trusted connection to the server can be made: \
-                         check its certificate and ours, and that the port speaks TLS";
+                         its certificate is signed by an unknown authority; name it by caSecretRef, by ca.crt in the Secret, or by --ca-file";
 
 /// A Secret named `witness` with these keys.
 fn secret(namespace: &str, keys: &Value) -> Value {
@@ -94,11 +96,13 @@ fn etcd_over_tls_wants_our_certificate_and_we_want_its() -> Result<()> {
     holds(&weu)?;
     let anonymous = secret("apps", &json!({"ca.crt": authority.certificate()})).to_string();
     let neu = Region::start_beside("neu", &witness, &anonymous)?;
-    is_troubled(&neu, UNTRUSTED)?;
+    is_troubled(&neu, UNACCEPTED)?;
     let stranger = Authority::new()?;
     let wrong = identity(&stranger, &own, false);
     neu.folder.write("other.yaml", &wrong)?;
     is_troubled(&neu, UNTRUSTED)?;
+    neu.folder.write("other.yaml", &identity(&authority, &stranger.sign("neu.example")?, false))?;
+    is_troubled(&neu, UNACCEPTED)?;
     neu.folder.write("other.yaml", &identity(&authority, &authority.sign("neu.example")?, false))?;
     neu.wait("neu to see the holder", |lease| lease["active"] == "weu" && lease["trouble"].is_null())
         .map(drop)

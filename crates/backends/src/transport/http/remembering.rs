@@ -213,7 +213,7 @@ mod tests {
     #[tokio::test]
     async fn an_alert_that_was_not_read_before_a_write_failed_is_the_cause() {
         let alert = Some(AlertDescription::CertificateRequired);
-        assert_eq!(failure(alert).await, Failure::Untrusted(Mistrust::Other));
+        assert_eq!(failure(alert).await, Failure::Untrusted(Mistrust::Own));
         assert_eq!(failure(None).await, Failure::Unreachable(Obstacle::Closed));
     }
 }

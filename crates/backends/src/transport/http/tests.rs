@@ -113,8 +113,12 @@ fn a_certificate_that_is_not_trusted_is_told_with_its_cause() {
     let told = |error| Failure::from(&rustls::Error::InvalidCertificate(error)).to_string();
     assert!(
         told(CertificateError::UnknownIssuer)
-            .contains("unknown authority; name it by caSecretRef or --ca-file")
+            .contains("unknown authority; name it by caSecretRef, by ca.crt in the Secret, or by --ca-file")
     );
+    // The authority was made again under its old name.
+    assert!(told(CertificateError::BadSignature).contains("unknown authority"));
     assert!(told(CertificateError::NotValidForName).contains("another host name"));
     assert!(told(CertificateError::Expired).contains("expired"));
+    let alert = rustls::Error::AlertReceived(rustls::AlertDescription::UnknownCA);
+    assert!(Failure::from(&alert).to_string().contains("does not accept our certificate"));
 }
