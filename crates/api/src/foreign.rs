@@ -18,6 +18,7 @@ pub use listener_gateway::{GatewayAddress, Listener, ListenerGateway};
 pub use managed_cluster::ManagedCluster;
 pub use namespace::{DOMAINS_ANNOTATION, Namespace, granted_domains};
 pub use other_fields::{MisspeltField, OtherFields};
+pub(crate) use other_fields::{belongs_to_metadata, belongs_to_spec};
 pub use service::{Ingress, Service};
 
 impl Object {

@@ -139,12 +139,20 @@ impl Kind {
     /// Whether an `apiVersion` is this kind's own with a mistake in it. A group of others may have versions that we do
     /// not read.
     fn is_misspelt_in(self, api_version: &str) -> bool {
-        let is_preview = || api_version.contains("alpha") || api_version.contains("beta");
+        let is_preview = || api_version.rsplit('/').next().is_some_and(is_preview);
         match group_of(api_version) {
             group if group == self.group() => self.is_ours() || !is_preview(),
             group => !self.group().is_empty() && resembles(group, self.group()),
         }
     }
+}
+
+/// Whether a version has the form of a preview, as `v1alpha1` has.
+fn is_preview(version: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit());
+    let parts = |stage| version.strip_prefix('v')?.split_once(stage);
+    let found = parts("alpha").or_else(|| parts("beta"));
+    found.is_some_and(|(major, number)| is_number(major) && is_number(number))
 }
 
 /// The group of an `apiVersion`; core kinds have none.

@@ -10,6 +10,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
+use crate::foreign::{belongs_to_metadata, belongs_to_spec};
 use crate::kinds::kinds;
 use crate::meta::{ForeignMetadata, OwnMetadata};
 use crate::published::Publishes;
@@ -142,6 +143,10 @@ impl<S, T: Publishes> Manifest for Own<S, T> {
 pub(crate) struct Foreign<S> {
     metadata: ForeignMetadata,
     spec: S,
+    #[serde(default, rename = "namespace", deserialize_with = "belongs_to_metadata")]
+    _namespace: (),
+    #[serde(default, rename = "endpoints", deserialize_with = "belongs_to_spec")]
+    _endpoints: (),
 }
 
 impl<S> Manifest for Foreign<S> {

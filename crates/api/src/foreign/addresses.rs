@@ -4,7 +4,9 @@ use std::net::IpAddr;
 
 use dns::Name;
 
+use super::listener_gateway::GatewayAddress;
 use super::other_fields::MisspeltField;
+use super::service::Ingress;
 use crate::{Object, Spec};
 
 /// The addresses of a status that are none, and are ignored.
@@ -16,7 +18,7 @@ pub struct Rejected {
     pub empty: usize,
     /// Misspelt fields in the place of the one that holds the addresses.
     pub fields: Vec<MisspeltField>,
-    /// No valid one was left, and those of an earlier version are in their place.
+    /// No valid one, or none of an IP version, was left, and those of an earlier version are in their place.
     pub keeps_last: bool,
 }
 
@@ -73,30 +75,39 @@ impl Object {
         }
     }
 
-    /// The object with the addresses of an earlier version, where all of its own are none.
+    /// The object with the addresses of an earlier version, where some of its own are none and no valid one, or none
+    /// of an IP version, is left.
     pub fn with_last_addresses(&self, last: &Object) -> Option<Object> {
+        if !self.rejected_addresses().is_some_and(Rejected::is_any) {
+            return None;
+        }
         let mut object = self.clone();
         match (&mut object.spec, &last.spec) {
             (Spec::Service(now), Spec::Service(last)) => {
-                let is_needed = now.ingress.is_empty() && now.rejected.is_any();
-                if !is_needed || last.ingress.is_empty() {
-                    return None;
-                }
-                now.ingress.clone_from(&last.ingress);
-                now.rejected.keeps_last = true;
+                now.rejected.keeps_last = add_missing(&mut now.ingress, &last.ingress, Ingress::address);
+                now.rejected.keeps_last.then_some(object)
             }
             (Spec::ListenerGateway(now), Spec::ListenerGateway(last)) => {
-                let is_needed = now.addresses.is_empty() && now.rejected.is_any();
-                if !is_needed || last.addresses.is_empty() {
-                    return None;
-                }
-                now.addresses.clone_from(&last.addresses);
-                now.rejected.keeps_last = true;
+                now.rejected.keeps_last =
+                    add_missing(&mut now.addresses, &last.addresses, GatewayAddress::address);
+                now.rejected.keeps_last.then_some(object)
             }
-            _ => return None,
+            _ => None,
         }
-        Some(object)
     }
+}
+
+/// Adds the earlier addresses where there are none now, else those of an IP version that is missing now; tells whether
+/// there are any.
+fn add_missing<A: Clone>(now: &mut Vec<A>, last: &[A], address: fn(&A) -> Option<IpAddr>) -> bool {
+    let versions: Vec<bool> = now.iter().filter_map(address).map(|address| address.is_ipv4()).collect();
+    let is_missing = |one: &&A| {
+        now.is_empty() || address(one).is_some_and(|address| !versions.contains(&address.is_ipv4()))
+    };
+    let missing: Vec<A> = last.iter().filter(is_missing).cloned().collect();
+    let is_any = !missing.is_empty();
+    now.extend(missing);
+    is_any
 }
 
 #[cfg(test)]
@@ -226,8 +237,58 @@ mod tests {
         assert_eq!(nothing.with_last_addresses(&good), None, "a load balancer may lose its addresses");
         let some = service(json!([{ "ip": "192.0.2.300" }, { "ip": "192.0.2.2" }]));
         assert_eq!(some.with_last_addresses(&good), None);
+        let both = service(json!([{ "ip": "192.0.2.1" }, { "ip": "2001:db8::1" }]));
+        let one = service(json!([{ "ip": "192.0.2.1x" }, { "ip": "2001:db8::1" }]));
+        let kept = service(json!([{ "ip": "2001:db8::1" }, { "ip": "192.0.2.1" }]));
+        assert_eq!(
+            crate::manifest(&one.with_last_addresses(&both).unwrap()),
+            crate::manifest(&kept),
+            "the last valid one of its version"
+        );
         let good = gateway(json!([{ "value": "192.0.2.1" }]));
         let kept = gateway(json!([{ "value": "192.0.2.300" }])).with_last_addresses(&good).unwrap();
         assert_eq!(crate::manifest(&kept), crate::manifest(&good));
+    }
+
+    #[rstest::rstest]
+    #[case::status(json!({ "spec": { "loadBalancer": {} } }), "spec.loadBalancer")]
+    #[case::status_in_spec(json!({ "spec": { "status": {} } }), "spec.status")]
+    #[case::load_balancer(json!({ "spec": {}, "status": { "ingress": [] } }), "status.ingress")]
+    #[case::beside_status(json!({ "spec": {}, "loadBalancer": {} }), "loadBalancer")]
+    fn a_part_of_a_service_in_another_place_is_a_mistake(#[case] mut manifest: Value, #[case] field: &str) {
+        manifest["metadata"] = json!({ "name": "lb" });
+        let mistakes = decode(Kind::Service, manifest).unwrap().mistakes();
+        assert_eq!(
+            mistakes[0].to_string(),
+            format!("{field}: this field belongs into another part of the object")
+        );
+    }
+
+    #[rstest::rstest]
+    #[case::without_a_spec(json!({}))]
+    #[case::listeners_in_metadata(json!({ "metadata": { "name": "lb", "listeners": [] } }))]
+    #[case::listeners_beside_spec(json!({ "spec": { "gatewayClassName": "x" }, "listeners": [] }))]
+    fn a_gateway_without_listeners_has_a_mistake(#[case] mut manifest: Value) {
+        if manifest.get("metadata").is_none() {
+            manifest["metadata"] = json!({ "name": "lb" });
+        }
+        let mistakes = decode(Kind::ListenerGateway, manifest).unwrap().mistakes();
+        assert_eq!(mistakes[0].to_string(), "spec.listeners: a Gateway has at least one listener");
+    }
+
+    #[rstest::rstest]
+    #[case(Kind::Service, json!({ "namespace": "shop" }), "metadata")]
+    #[case(Kind::ListenerGateway, json!({ "namespace": "shop" }), "metadata")]
+    #[case(Kind::DNSEndpoint, json!({ "namespace": "shop" }), "metadata")]
+    #[case(Kind::DNSEndpoint, json!({ "endpoints": [] }), "spec")]
+    fn a_field_without_its_indentation_is_refused(
+        #[case] kind: Kind,
+        #[case] mut manifest: Value,
+        #[case] part: &str,
+    ) {
+        manifest["metadata"] = json!({ "name": "lb" });
+        manifest["spec"] = json!({});
+        let error = decode(kind, manifest).unwrap_err().to_string();
+        assert!(error.contains(&format!("this field belongs into {part}: indent it")), "{error}");
     }
 }

@@ -1,10 +1,12 @@
 //! The Gateway of the Gateway API: which hosts it listens for, and at which addresses of which clusters.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::addresses::{Rejected, is_address, is_host_name};
-use super::other_fields::OtherFields;
+use super::other_fields::{OtherFields, belongs_to_metadata};
 use crate::Published;
 use crate::meta::ForeignMetadata;
 use crate::object::{Body, Manifest};
@@ -66,6 +68,10 @@ impl GatewayAddress {
 }
 
 impl GatewayAddress {
+    pub(super) fn address(&self) -> Option<IpAddr> {
+        self.parts()?.1.parse().ok()
+    }
+
     /// Whether its type is one that is read.
     fn is_of_known_type(&self) -> bool {
         matches!(
@@ -113,6 +119,8 @@ pub(crate) struct GatewayManifest {
     metadata: ForeignMetadata,
     spec: Option<GatewaySpec>,
     status: Option<Status>,
+    #[serde(default, rename = "namespace", deserialize_with = "belongs_to_metadata")]
+    _namespace: (),
     #[serde(flatten)]
     others: OtherFields,
 }
@@ -129,7 +137,11 @@ impl GatewaySpec {
     /// than is meant.
     fn mistakes(&self) -> Vec<Problem> {
         let Some(listeners) = &self.listeners else {
-            return self.others.misspelt("listeners").iter().map(|field| field.problem("spec")).collect();
+            let misspelt = self.others.misspelt("listeners");
+            return match misspelt.is_empty() {
+                true => vec![no_listeners()],
+                false => misspelt.iter().map(|field| field.problem("spec")).collect(),
+            };
         };
         let of = |(number, listener): (usize, &Listener)| {
             let path = format!("spec.listeners[{number}]");
@@ -139,6 +151,11 @@ impl GatewaySpec {
         };
         listeners.iter().enumerate().flat_map(of).collect()
     }
+}
+
+/// Every Gateway has listeners: where they are missing, they are in another place or were cut off.
+fn no_listeners() -> Problem {
+    Problem::new("spec.listeners", "", "a Gateway has at least one listener")
 }
 
 #[derive(Deserialize)]
@@ -166,7 +183,7 @@ impl Manifest for GatewayManifest {
         let (texts, empty): (Vec<_>, Vec<_>) =
             rejected.into_iter().map(GatewayAddress::into_text).partition(|text| !text.is_empty());
         let mut mistakes = misspelt_parts;
-        mistakes.extend(self.spec.iter().flat_map(GatewaySpec::mistakes));
+        mistakes.extend(self.spec.as_ref().map_or_else(|| vec![no_listeners()], GatewaySpec::mistakes));
         let mut listeners = self.spec.and_then(|spec| spec.listeners).unwrap_or_default();
         listeners.iter_mut().for_each(|listener| listener.others = OtherFields::default());
         let gateway = ListenerGateway {

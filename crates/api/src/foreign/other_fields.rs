@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde::de::IgnoredAny;
+use serde::de::{Error, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 
 use crate::Problem;
@@ -27,6 +27,15 @@ impl OtherFields {
         misspelt.map(|written| MisspeltField { written: written.clone(), meant }).collect()
     }
 
+    /// Those that are read in another part of the object, and are ignored where they are.
+    pub(super) fn misplaced(&self, path: &str, fields: &[&str]) -> Vec<Problem> {
+        let found = fields.iter().filter(|field| self.0.contains(**field));
+        let place =
+            |field: &&str| if path.is_empty() { (*field).to_owned() } else { format!("{path}.{field}") };
+        let message = "this field belongs into another part of the object";
+        found.map(|field| Problem::new(place(field), "", message)).collect()
+    }
+
     /// The misspelt ones of an object that has no spec or no status.
     pub(super) fn misspelt_parts(&self, has_spec: bool, has_status: bool) -> Vec<Problem> {
         let missing =
@@ -34,6 +43,16 @@ impl OtherFields {
         let misspelt = missing.flat_map(|(part, _)| self.misspelt(part));
         misspelt.map(|field| field.problem("")).collect()
     }
+}
+
+/// For a field of the metadata beside them: without it this is another object.
+pub(crate) fn belongs_to_metadata<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
+    Err(D::Error::custom("this field belongs into metadata: indent it"))
+}
+
+/// For a field of the spec beside it.
+pub(crate) fn belongs_to_spec<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
+    Err(D::Error::custom("this field belongs into spec: indent it"))
 }
 
 /// A field with a misspelt name.

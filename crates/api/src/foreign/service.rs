@@ -1,10 +1,12 @@
 //! The core Service: what a gateway's load balancer was given as addresses.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::addresses::{Rejected, is_address, is_host_name};
-use super::other_fields::{MisspeltField, OtherFields};
+use super::other_fields::{MisspeltField, OtherFields, belongs_to_metadata};
 use crate::Published;
 use crate::meta::ForeignMetadata;
 use crate::object::{Body, Manifest};
@@ -36,6 +38,12 @@ pub struct Ingress {
     /// Its host name, where the provider gives no address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
+}
+
+impl Ingress {
+    pub(super) fn address(&self) -> Option<IpAddr> {
+        self.ip.as_ref()?.parse().ok()
+    }
 }
 
 impl Service {
@@ -81,13 +89,31 @@ pub(crate) struct ServiceManifest {
     metadata: ForeignMetadata,
     spec: Option<Spec>,
     status: Option<Status>,
+    #[serde(default, rename = "namespace", deserialize_with = "belongs_to_metadata")]
+    _namespace: (),
     #[serde(flatten)]
     others: OtherFields,
+}
+
+impl ServiceManifest {
+    /// Parts of the object that are misspelt, or have the wrong indentation.
+    fn mistakes(&self) -> Vec<Problem> {
+        let mut mistakes = self.others.misspelt_parts(self.spec.is_some(), self.status.is_some());
+        mistakes.extend(self.others.misplaced("", &["loadBalancer"]));
+        mistakes.extend(
+            self.spec.iter().flat_map(|spec| spec.others.misplaced("spec", &["loadBalancer", "status"])),
+        );
+        mistakes
+            .extend(self.status.iter().flat_map(|status| status.others.misplaced("status", &["ingress"])));
+        mistakes
+    }
 }
 
 #[derive(Deserialize)]
 struct Spec {
     r#type: Option<String>,
+    #[serde(flatten)]
+    others: OtherFields,
 }
 
 #[derive(Deserialize)]
@@ -120,7 +146,7 @@ impl Manifest for ServiceManifest {
     type Body = Service;
 
     fn open(self) -> (Meta, Service, Option<Published>) {
-        let mistakes = self.others.misspelt_parts(self.spec.is_some(), self.status.is_some());
+        let mistakes = self.mistakes();
         let (entries, misspelt) = self.status.map(Status::entries).unwrap_or_default();
         let load_balancer = self.spec.and_then(|spec| spec.r#type).as_deref() == Some(LOAD_BALANCER);
         let mut service = Service { load_balancer, ..Service::default() };
