@@ -53,7 +53,7 @@ fn share_aliases(documents: &mut [Document<'_>]) {
 
 /// Whether a text is what a write that was cut off leaves of the last one: its beginning, up to a place where no edit
 /// ends. Such places are inside a line, behind a marker that nothing follows where the last text has none at
-/// its end, and inside a document that others followed.
+/// its end, inside a document that others followed, behind a key that had a block, and before a document's spec.
 pub(super) fn is_cut_off(text: &str, last: &str) -> bool {
     let Some(rest) = last.strip_prefix(text).filter(|rest| holds_something(rest)) else { return false };
     let is_inside_a_line = || !text.ends_with('\n') && !is_blank(rest.lines().next().unwrap_or_default());
@@ -67,7 +67,27 @@ pub(super) fn is_cut_off(text: &str, last: &str) -> bool {
         let mut lines = rest.lines().filter(|line| !is_blank(line) && !ends_with_a_marker(text));
         lines.next().is_some_and(|line| !is_marker(line, "---")) && lines.any(|line| is_marker(line, "---"))
     };
-    is_inside_a_line() || is_behind_a_marker() || is_inside_a_document()
+    let is_behind_a_key = || {
+        let next = rest.lines().find(|line| !is_blank(line));
+        let last = text.lines().rev().find(|line| !is_blank(line));
+        last.zip(next).is_some_and(|(key, next)| key.trim_end().ends_with(':') && is_inside(next, key))
+    };
+    let is_before_the_spec = || {
+        let mut lines = rest.lines().take_while(|line| !is_marker(line, "---"));
+        !ends_with_a_marker(text) && lines.any(|line| line.starts_with("spec:"))
+    };
+    is_inside_a_line()
+        || is_behind_a_marker()
+        || is_inside_a_document()
+        || is_behind_a_key()
+        || is_before_the_spec()
+}
+
+/// Whether a line begins the block of the key before it. The items of a list may have the key's own indentation.
+fn is_inside(line: &str, key: &str) -> bool {
+    let indentation = |line: &str| line.len() - line.trim_start().len();
+    let is_item = line.trim_start().starts_with("- ");
+    indentation(line) > indentation(key) || is_item && indentation(line) == indentation(key)
 }
 
 fn is_marker(line: &str, marker: &str) -> bool {
@@ -128,6 +148,13 @@ mod tests {
     #[case::behind_a_marker_and_a_comment("a: 1\n---\n# next\nb: 2\n", "a: 1\n---\n# next\n", true)]
     #[case::every_document_ends_with_a_marker("a: 1\n---\nb: 2\n---\n", "a: 1\n---\n", false)]
     #[case::inside_a_comment_at_the_end("a: 1\n# the end\n", "a: 1\n# th", true)]
+    #[case::behind_a_key_that_had_a_mapping("a:\n  b: 2\n", "a:\n", true)]
+    #[case::behind_a_key_that_had_a_list("a:\n- b\n", "a:\n", true)]
+    #[case::behind_a_key_and_a_comment("a:\n  # which\n  b: 2\n", "a:\n  # which\n", true)]
+    #[case::behind_a_key_without_a_block("a:\nb: 2\n", "a:\n", false)]
+    #[case::behind_an_item_of_a_list("a:\n- b\n- c\n", "a:\n- b\n", false)]
+    #[case::before_the_spec("a: 1\nspec:\n  b: 2\n", "a: 1\n", true)]
+    #[case::before_the_document_of_a_spec("a: 1\n---\nspec: 2\n", "a: 1\n", false)]
     #[case::another_text("a: 1\nb: 2\n", "a: 2", false)]
     #[case::a_longer_text("a: 1\n", "a: 1\nb", false)]
     fn a_text_that_was_cut_off_is_told_from_an_edit(

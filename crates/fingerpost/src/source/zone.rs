@@ -65,6 +65,8 @@ pub(super) struct Include {
     pub(super) stamp: Option<Stamp>,
     /// Of its text; `None` when there was none.
     pub(super) digest: Option<Digest>,
+    /// The length of its text, where its last line is whole.
+    pub(super) whole: Option<u64>,
 }
 
 /// Where a folder is, and how its files are called in messages.
@@ -98,13 +100,31 @@ fn zone_file<'a>(root: &'a Path, path: &'a Path) -> Wanted<'a> {
     Wanted { root, path, most: bounds::ZONE_FILE }
 }
 
-/// The hashes of the included files of the last good content, by their paths below the folder.
-pub(super) type LastIncludes = BTreeMap<PathBuf, String>;
+/// The included files of the last good content, by their paths below the folder.
+pub(super) type LastIncludes = BTreeMap<PathBuf, LastInclude>;
+
+/// What is known of an included file of the last good content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LastInclude {
+    hash: String,
+    /// The length of its text, where its last line was whole.
+    whole: Option<u64>,
+}
 
 /// The last good content's included files, from memory.
 pub(super) fn last_includes(includes: &[Include]) -> LastIncludes {
-    let hashed = includes.iter().filter_map(|include| Some((include.path.clone(), hex(&include.digest?))));
-    hashed.collect()
+    let last = |include: &Include| Some(LastInclude { hash: hex(&include.digest?), whole: include.whole });
+    includes.iter().filter_map(|include| Some((include.path.clone(), last(include)?))).collect()
+}
+
+/// The same, from the state directory.
+pub(super) fn saved_includes(texts: &ZoneTexts) -> LastIncludes {
+    let whole =
+        |path: &str| texts.whole_includes.iter().find(|(of, _)| of == path).map(|(_, length)| *length);
+    let last = |(path, hash): &(String, String)| {
+        (PathBuf::from(path), LastInclude { hash: hash.clone(), whole: whole(path) })
+    };
+    texts.includes.iter().map(last).collect()
 }
 
 /// Reads a zone file.
@@ -122,7 +142,7 @@ pub(super) fn read(
             let path = target(place, including, written)?;
             let included = included(place, &path, left, &mut includes)?;
             left = left.saturating_sub(included.text.len() as u64);
-            refuse_emptied(&path, &included.text, last)?;
+            refuse_cut_off(&path, &included.text, last)?;
             Ok(included)
         };
         let mut reader = ZoneReader::new(label, &mut include).of_user();
@@ -161,19 +181,27 @@ fn judged(
     }
 }
 
-/// An included file that lost its whole content is a broken one: the records in it were not deleted line
-/// by line.
-fn refuse_emptied(path: &Path, text: &str, last: &LastIncludes) -> Result<(), String> {
+/// An included file that lost its whole content, or ends inside a line before the length that it had, is a broken one:
+/// the records in it were not deleted line by line.
+fn refuse_cut_off(path: &Path, text: &str, last: &LastIncludes) -> Result<(), String> {
+    let Some(last) = last.get(path) else { return Ok(()) };
     let mut sight = Sight::default();
     sight.take(text.as_bytes());
-    let had_content = last.get(path).is_some_and(|before| *before != hex(&digest_of(text)));
-    if sight.blank && had_content {
-        return Err(format!(
-            "`{}` is empty; remove its $INCLUDE to remove the records that it had",
-            path.display()
-        ));
-    }
-    Ok(())
+    let is_shorter = last.whole.is_some_and(|last| (text.len() as u64) < last);
+    let message = match (sight.blank && last.hash != hex(&digest_of(text)), whole_length(text)) {
+        (true, _) => "is empty; remove its $INCLUDE to remove the records that it had",
+        (false, None) if is_shorter => {
+            "is shorter than its last good content and ends inside a line, as when a write is cut off: if that is \
+             meant, end it with a new line"
+        }
+        _ => return Ok(()),
+    };
+    Err(format!("`{}` {message}", path.display()))
+}
+
+/// The length of a text, where its last line is whole.
+fn whole_length(text: &str) -> Option<u64> {
+    text.ends_with('\n').then_some(text.len() as u64)
 }
 
 fn digest_of(text: &str) -> Digest {
@@ -226,8 +254,9 @@ fn included(
 ) -> Result<Included, String> {
     let full = place.root.join(path);
     let text = text_of(place.root, &full, left);
-    let digest = text.as_ref().ok().map(|text| digest_of(text));
-    includes.push(Include { stamp: stamp_of(&full), path: path.to_owned(), digest });
+    let known = text.as_deref().ok();
+    let (digest, whole) = (known.map(digest_of), known.and_then(whole_length));
+    includes.push(Include { stamp: stamp_of(&full), path: path.to_owned(), digest, whole });
     Ok(Included { text: text?, path: format!("{}{}", place.prefix, path.display()) })
 }
 
@@ -240,11 +269,13 @@ pub(super) fn texts(glance: &Glance, includes: &[Include]) -> ZoneTexts {
         let digest = include.digest.map(|digest| hex(&digest)).unwrap_or_default();
         (include.path.display().to_string(), digest)
     };
+    let whole = |include: &Include| Some((include.path.display().to_string(), include.whole?));
     ZoneTexts {
         reader: READER.to_owned(),
         text: hex(&glance.digest),
         whole: glance.whole(),
         includes: includes.iter().map(include).collect(),
+        whole_includes: includes.iter().filter_map(whole).collect(),
     }
 }
 
@@ -261,8 +292,9 @@ pub(super) fn unchanged_includes(
     let include = |(path, expected): &(String, String)| {
         let full = place.root.join(path);
         let stamp = stamp_of(&full);
-        let found = digest_of(&text_of(place.root, &full, bounds::INCLUDED).ok()?);
-        (hex(&found) == *expected).then(|| Include { path: path.into(), stamp, digest: Some(found) })
+        let text = text_of(place.root, &full, bounds::INCLUDED).ok()?;
+        let (found, whole) = (digest_of(&text), whole_length(&text));
+        (hex(&found) == *expected).then(|| Include { path: path.into(), stamp, digest: Some(found), whole })
     };
     texts.includes.iter().map(include).collect()
 }

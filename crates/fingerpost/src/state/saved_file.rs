@@ -71,6 +71,9 @@ pub struct ZoneTexts {
     pub whole: Option<u64>,
     /// The included files by their paths below the folder.
     pub includes: Vec<(String, String)>,
+    /// The lengths of those included files whose last line is whole.
+    #[serde(default)]
+    pub whole_includes: Vec<(String, u64)>,
 }
 
 /// What stands before the text, or alone for a zone, as one line of JSON.
@@ -201,7 +204,9 @@ pub(super) mod tests {
         let manifests = SavedContent::Manifests { text: "a: 1\n---\nb: 2\n".into(), last_valid };
         let includes = vec![("more.inc".to_owned(), "cd".to_owned())];
         let notes = vec![FileNote { path: "a.zone".into(), line: 3, column: 1, message: "left out".into() }];
-        let texts = ZoneTexts { reader: "1".into(), text: "ab".into(), whole: Some(7), includes };
+        let whole_includes = vec![("more.inc".to_owned(), 9)];
+        let texts =
+            ZoneTexts { reader: "1".into(), text: "ab".into(), whole: Some(7), includes, whole_includes };
         for content in [manifests, SavedContent::Zone(SavedZoneFile { zone: zone(1), texts, notes })] {
             let saved = SavedFile { key: key("a.yaml"), content };
             let bytes = saved.to_bytes(|_| Ok("hash".into())).unwrap();

@@ -398,8 +398,7 @@ struct Last {
 impl Last {
     fn of(file: Option<&File>, saved: Option<&SavedZoneFile>) -> Last {
         let saved = saved.map(|saved| {
-            let includes = saved.texts.includes.iter();
-            let includes = includes.map(|(path, hash)| (path.into(), hash.clone())).collect();
+            let includes = zone::saved_includes(&saved.texts);
             Last { records: saved.zone.len(), length: saved.texts.whole, includes }
         });
         let known = file.and_then(|file| {

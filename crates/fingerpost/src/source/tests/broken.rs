@@ -99,6 +99,25 @@ fn a_file_that_is_cut_off_inside_a_line_keeps_its_content() {
     assert_eq!(told(&reading)[1..], ["was b=192.0.2.222", "put b=192.0.2.2"], "a line that ends is an edit");
 }
 
+/// What is left of an object of others decodes, so that nothing but the cut tells that something is missing.
+#[rstest]
+#[case::before_the_spec("spec:")]
+#[case::before_the_endpoints("  endpoints:")]
+#[case::before_the_items("  - dnsName:")]
+fn an_endpoint_of_which_the_end_is_missing_stays(#[case] from: &str) {
+    let whole = "apiVersion: externaldns.k8s.io/v1alpha1\nkind: DNSEndpoint\nmetadata:\n  name: a\nspec:\n  \
+                 endpoints:\n  - dnsName: a.example.org\n    recordType: A\n    targets: [192.0.2.1]\n";
+    let world = World::new(&[("a.yaml", whole)]);
+    let mut source = world.source_with_state();
+    assert_eq!(told(&source.read()), ["put DNSEndpoint a"]);
+    world.write("a.yaml", &whole[..whole.find(from).unwrap()]);
+    let reading = source.read();
+    assert!(told(&reading).is_empty(), "{:?}", told(&reading));
+    assert!(world.problems(&reading)[0].contains("as when a write is cut off"), "{:?}", reading.problems);
+    drop(source);
+    assert_eq!(told(&world.source_with_state().read()), ["put DNSEndpoint a"], "over a restart too");
+}
+
 /// Only a text that ends with a whole document cannot be told from an edit.
 #[test]
 fn no_cut_inside_a_line_or_document_deletes_an_object() {

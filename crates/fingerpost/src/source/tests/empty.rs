@@ -211,6 +211,31 @@ fn an_included_file_that_becomes_empty_keeps_the_zone() {
     assert_eq!(told(&world.source_with_state().read()), ["file example.org.zone 3"]);
 }
 
+#[test]
+fn an_included_file_that_is_cut_off_inside_a_line_keeps_the_zone() {
+    let hosts = "ftp 60 IN A 192.0.2.222\nmail 60 IN A 192.0.2.33\n";
+    let world =
+        World::new(&[("example.org.zone", &format!("{ZONE}$INCLUDE hosts.inc\n")), ("hosts.inc", hosts)]);
+    let mut source = world.source_with_state();
+    assert_eq!(told(&source.read()), ["file example.org.zone 5"]);
+    for cut in [hosts.len() - 1, hosts.len() - 2, "ftp 60 IN A 192.0.2.22".len()] {
+        world.write("hosts.inc", &hosts[..cut]);
+        let reading = source.read();
+        assert_eq!(told(&reading), ["broken file example.org.zone example.org."], "{:?}", &hosts[..cut]);
+        let message = &reading.problems[0].message;
+        assert!(message.contains("`hosts.inc` is shorter than its last good content"), "{message}");
+    }
+    drop(source);
+    let mut source = world.source_with_state();
+    let expected = ["file example.org.zone 5", "broken file example.org.zone example.org."];
+    assert_eq!(told(&source.read()), expected, "after a restart too");
+    let shorter = &hosts[..hosts.find("mail").unwrap()];
+    world.write("hosts.inc", shorter);
+    assert_eq!(told(&source.read()), ["file example.org.zone 4"], "a line that ends is an edit");
+    world.write("hosts.inc", &(shorter.to_owned() + "a 60 IN A 192.0.2.1"));
+    assert_eq!(told(&source.read()), ["file example.org.zone 5"], "a longer text was not cut off");
+}
+
 /// A folder behind a link, so that it can be replaced in one step, as a mount is.
 fn mounted(world: &World, content: &str) -> Vec<ClusterFolders> {
     let link = world.root().join("mount");
