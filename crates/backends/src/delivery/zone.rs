@@ -25,13 +25,14 @@ mod turn;
 mod writing;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use dns::{Name, Rtype};
 
 use super::backoff::{Backoff, Moment};
 use super::origin::{Origin, Wanted};
-use super::task::{Job, Outcome, What};
+use super::task::{Job, Outcome, What, Writing};
 use super::{Known, Node, Report, Settings, Trouble, Written};
 use crate::powerdns::steered::STEERED;
 use crate::{Entry, Failure, NewZone, Reading, SetKey, marks};
@@ -71,6 +72,8 @@ pub(super) struct Zone {
     pub(super) backoff: Backoff,
     /// Whether a request of this zone is under way.
     pub(super) busy: bool,
+    /// The batch of marks or sets that is under way.
+    under_way: Option<Arc<Writing>>,
     owner: String,
     /// Where marks stand.
     corner: Option<Name>,
@@ -142,6 +145,7 @@ impl Zone {
             guard: Guard::default(),
             backoff: Backoff::default(),
             busy: false,
+            under_way: None,
             owner: at.class.settings.owner.clone(),
             held: BTreeMap::new(),
             marks: Marks::default(),
@@ -278,6 +282,7 @@ impl Zone {
         self.busy = false;
         self.catch_up(at);
         self.work_through(usize::MAX, at);
+        self.under_way = None;
         let failure = match (job, outcome) {
             (Job::ReadZone, Outcome::Zone(Ok(entries))) => {
                 self.zone_was_read(entries, at);

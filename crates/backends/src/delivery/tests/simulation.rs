@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use dns::{Name, RecordSet, Rtype};
 
-use super::super::{Known, Node, Order};
+use super::super::task::{Job, Task};
+use super::super::{Known, Node, Order, Report, SetResult};
 use super::fake::{Fault, Nature, leads_somewhere, set};
 use super::world::{OWNER, World, name, new_zone};
 use crate::marks::{Mark, corner};
@@ -263,7 +264,9 @@ impl Simulation {
                 return self.crash();
             }
             if self.chance.one_in(10) {
+                let reported = self.world.reports.len();
                 self.change_wish();
+                self.check_reported_under_way(&task, reported);
             }
             self.world.perform(&task, fault);
             if self.chance.one_in(40) {
@@ -273,6 +276,17 @@ impl Simulation {
         }
         if let Some(wake) = self.world.book.wake() {
             self.world.now = self.world.now.max(wake) + Duration::from_millis(1);
+        }
+    }
+
+    /// Nothing of a set is reported as published or as absent while a write of it is under way.
+    fn check_reported_under_way(&self, task: &Task, from: usize) {
+        let Job::Write(writing) = &task.job else { return };
+        for report in &self.world.reports[from..] {
+            let Report::Set { key, result, .. } = report else { continue };
+            let is_early = matches!(result, SetResult::Stands { .. } | SetResult::Absent { .. });
+            let is_written = writing.batch.changes.iter().any(|change| change.key == *key);
+            assert!(!is_early || !is_written, "{report:?} while {task:?} is under way");
         }
     }
 

@@ -9,9 +9,11 @@ use super::{At, Zone};
 use crate::{Entry, Failure, SetKey};
 
 impl Zone {
-    /// Tells what stands, what is in the way and what is gone.
+    /// Tells what stands, what is in the way and what is gone. While a write of the name is under way, nothing: it may
+    /// arrive at any moment, and what it did is taken in with its outcome.
     pub(super) fn tell_situation(&mut self, name: &Name, situation: &Situation, at: At<'_>) {
-        if situation.is_unknown || self.active.get(name).is_some_and(|active| active.look) {
+        let must_look = self.active.get(name).is_some_and(|active| active.look);
+        if situation.is_unknown || must_look || self.is_under_way(name) {
             return;
         }
         for wish in situation.wishes.iter().filter(|wish| wish.is_told) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use dns::Name;
 
 use super::super::backoff::Moment;
-use super::super::task::{Job, Purpose};
+use super::super::task::{Job, Purpose, What};
 use super::situation::Stage;
 use super::{At, Zone};
 use crate::{Failure, Reading};
@@ -138,7 +138,7 @@ impl Zone {
         }
         let prepared = self.prepared(at, generation, may_write);
         if prepared.is_some() {
-            (self.busy, self.turn.sent) = (true, at.now);
+            self.send(prepared.as_ref(), at);
             return prepared;
         }
         self.catch_up(at);
@@ -154,10 +154,18 @@ impl Zone {
         if !matches!(job, Some(Job::Write(_))) {
             self.work_through(usize::MAX, at);
         }
-        if job.is_some() {
-            (self.busy, self.turn.sent) = (true, at.now);
-        }
+        self.send(job.as_ref(), at);
         job
+    }
+
+    /// Notes that a request is under way from now on.
+    fn send(&mut self, job: Option<&Job>, at: At<'_>) {
+        let Some(job) = job else { return };
+        (self.busy, self.turn.sent) = (true, at.now);
+        self.under_way = match job {
+            Job::Write(writing) if writing.what != What::Liveness => Some(writing.clone()),
+            _ => None,
+        };
     }
 
     /// Moves our counter; where we may not, that is looked at again later, as with everything else.

@@ -17,6 +17,7 @@ impl Zone {
     /// A batch of what made room for something that was then refused.
     pub(super) fn restore(&mut self, generation: u64) -> Job {
         let mut writing = self.empty_batch(What::Sets, generation);
+        self.restoring.sort_by(|one, other| one.set.name.cmp(&other.set.name));
         for entry in std::mem::take(&mut self.restoring) {
             // Where ours is what we remember, this must not be forgotten, however the answer comes.
             if !self.turn.reads_zones() {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use dns::{RecordSet, Rtype};
 
+use super::super::super::task::Job;
 use super::super::super::{Node, Order, Report, SetResult, Trouble, Written};
 use super::super::fake::{Call, Fault, set};
 use super::super::world::{World, name};
@@ -57,6 +58,81 @@ fn promise_17_nothing_is_told_to_stand_before_it_was_read_back() {
     assert_eq!(failed(world.told("www.example.org", Rtype::A)).0, "TIMEOUT");
     world.settle();
     assert!(matches!(world.told("www.example.org", Rtype::A), Some(SetResult::Stands { .. })));
+}
+
+/// The address that a wish returns to while a write of another one is under way, with its possible outcomes.
+fn change_back_under_way(mut world: World, fault: Option<Fault>) {
+    let host = "www.example.org";
+    world.want(ZONE, &[a("www", 1)]);
+    world.order(Order::Complete);
+    world.settle();
+    world.change(ZONE, host, &[a("www", 2)]);
+    let is_other =
+        |change: &crate::SetChange| change.after.as_ref().is_some_and(|after| after.set == a("www", 2));
+    let task = loop {
+        let task = world.next().unwrap();
+        match &task.job {
+            Job::Write(writing) if writing.batch.changes.iter().any(is_other) => break task,
+            _ => world.perform(&task, None),
+        }
+    };
+    world.reports.clear();
+    world.change(ZONE, host, &[a("www", 1)]);
+    assert_eq!(world.told(host, Rtype::A), None, "the other address may arrive at any moment");
+    world.perform(&task, fault);
+    for _ in 0..1000 {
+        let is_told = matches!(world.told(host, Rtype::A), Some(SetResult::Stands { .. }));
+        if is_told {
+            break;
+        }
+        match world.next() {
+            Some(task) => world.perform(&task, None),
+            None => world.now = world.book.wake().unwrap(),
+        }
+    }
+    let told = world.told(host, Rtype::A);
+    assert!(matches!(told, Some(SetResult::Stands { set, .. }) if set == a("www", 1)));
+    assert!(world.stands(ZONE, &a("www", 1)), "what was reported is at the provider");
+}
+
+#[test]
+fn data_that_is_wanted_again_while_a_write_of_other_data_is_under_way_is_reported_after_a_reading() {
+    let lost = || [None, Some(Fault::Before(Failure::TimedOut)), Some(Fault::After(Failure::TimedOut))];
+    for fault in lost() {
+        change_back_under_way(World::of_zones(), fault);
+    }
+    for fault in lost() {
+        let world = World::of_sets();
+        world.fake.with(|state| state.zones.insert(name(ZONE), Default::default()));
+        change_back_under_way(world, fault);
+    }
+}
+
+#[test]
+fn a_set_that_is_being_written_is_not_reported_as_absent() {
+    for mut world in [World::of_zones(), World::of_sets()] {
+        world.fake.with(|state| state.zones.insert(name(ZONE), Default::default()));
+        world.want(ZONE, &[]);
+        world.order(Order::Complete);
+        world.settle();
+        world.change(ZONE, "www.example.org", &[a("www", 1)]);
+        let key = SetKey::of(&a("www", 1));
+        let task = loop {
+            let task = world.next().unwrap();
+            match &task.job {
+                Job::Write(writing) if writing.batch.changes.iter().any(|change| change.key == key) => {
+                    break task;
+                }
+                _ => world.perform(&task, None),
+            }
+        };
+        world.change(ZONE, "www.example.org", &[]);
+        assert_eq!(world.told("www.example.org", Rtype::A), None);
+        world.perform(&task, None);
+        world.settle();
+        assert_eq!(world.told("www.example.org", Rtype::A), Some(SetResult::Absent { deleted: true }));
+        assert!(!world.stands(ZONE, &a("www", 1)));
+    }
 }
 
 #[test]
