@@ -157,8 +157,14 @@ pub(crate) type SetKey = (u32, Name, Rtype);
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Told {
     Stands(u64),
+    /// It was read back, and other data was wanted since then: a write of that may still arrive, so that the
+    /// earlier report proves nothing, even of the same data.
+    Outdated,
     Failed(Trouble),
-    Foreign { owner: Option<Box<str>>, at: i64 },
+    Foreign {
+        owner: Option<Box<str>>,
+        at: i64,
+    },
 }
 
 /// What was last said of the record sets of all classes.
@@ -184,6 +190,19 @@ impl Deliveries {
         let sets = self.told.entry(class.clone()).or_default();
         let since = sets.get(&key).and_then(|before| before.since(&told));
         sets.insert(key, told.with_time(since));
+    }
+
+    /// The classes of which something was reported.
+    pub(crate) fn classes(&self) -> Vec<Arc<str>> {
+        self.told.keys().cloned().collect()
+    }
+
+    /// Takes back that a set was read back as it is wanted, where something else is wanted now.
+    pub(crate) fn outdate(&mut self, class: &str, key: &SetKey, wanted: Option<u64>) {
+        let told = self.told.get_mut(class).and_then(|sets| sets.get_mut(key));
+        if let Some(told) = told.filter(|told| matches!(told, Told::Stands(hash) if Some(*hash) != wanted)) {
+            *told = Told::Outdated;
+        }
     }
 
     /// What the world sees of a set, and of which version of it, by its hash.

@@ -296,7 +296,7 @@ impl Telling<'_> {
         let hash = wanted.set.as_ref().map(set_hash);
         let state = match told {
             Some(Told::Stands(stands)) if Some(*stands) == hash => DeliveryState::Published,
-            Some(Told::Stands(_)) => DeliveryState::Pending,
+            Some(Told::Stands(_) | Told::Outdated) => DeliveryState::Pending,
             Some(Told::Failed(trouble)) => DeliveryState::Failed {
                 reason: trouble.reason.to_string(),
                 message: trouble.message.to_string(),

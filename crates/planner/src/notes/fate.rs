@@ -66,6 +66,7 @@ impl Planner {
                 });
                 if stands { Fate::Stands } else { Fate::Pending }
             }
+            Told::Outdated => Fate::Pending,
             Told::Failed(trouble) => Fate::Failed(trouble),
             Told::Foreign { owner, at } => Fate::Foreign(owner.as_deref(), *at),
         }

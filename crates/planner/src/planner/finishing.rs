@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::Kind;
-use dns::Name;
+use dns::{Name, Rtype};
 
 use super::{Ids, Planner, Work};
 use crate::children::{ChildRef, Made};
+use crate::delivery::set_hash;
 use crate::delta::{ChangeKind, Delta};
 use crate::facts::Index;
 use crate::input::ClusterId;
@@ -70,6 +71,7 @@ impl Planner {
             }
         }
         self.tell_deliveries(&mut work);
+        self.outdate_reports(&work);
         let policies = self.policies_of(&work.statuses);
         work.statuses.extend(policies);
         work.delta.probes = self.probing.moved();
@@ -88,6 +90,31 @@ impl Planner {
         let named = std::mem::take(&mut work.deliveries).into_iter();
         let named = named.map(|(zone, name)| (self.zones[zone as usize].origin.clone(), name));
         work.delta.deliveries = named.filter(|node| !told.contains(node)).collect();
+    }
+
+    /// A report is about the data that was wanted when it was made. Once other data is wanted it counts no more, also
+    /// when the same data is wanted again: the provider is read again before that is reported.
+    fn outdate_reports(&mut self, work: &Work) {
+        let classes = self.delivering.told.classes();
+        if classes.is_empty() {
+            return;
+        }
+        for ((zone, name), mut types) in moved_types(work) {
+            let Some(number) = self.zone_numbers.get(zone).copied() else { continue };
+            for class in &classes {
+                let wanted = self.wanted(class, zone, name);
+                types.extend(wanted.iter().map(|one| one.rtype));
+                for rtype in &types {
+                    let wanted = wanted.iter().find(|one| one.rtype == *rtype);
+                    // What only stays for now is not written.
+                    let stays = wanted.is_some_and(|one| one.set.is_none());
+                    let hash = wanted.and_then(|one| one.set.as_ref()).map(set_hash);
+                    if !stays {
+                        self.delivering.told.outdate(class, &(number, name.clone(), *rtype), hash);
+                    }
+                }
+            }
+        }
     }
 
     /// The policies of the gateways among some objects: they tell what became of the gateways' names.
@@ -195,4 +222,21 @@ mod tests {
         assert_eq!(number(&[("new", 3), ("old", 9), ("shared", 4)]), 7, "a vault of before");
         assert_eq!(number(&[("old", 9)]), 0);
     }
+}
+
+/// The names at which something else is wanted, or that something was reported of, with the types that these were.
+fn moved_types(work: &Work) -> BTreeMap<(&Name, &Name), BTreeSet<Rtype>> {
+    let mut moved: BTreeMap<(&Name, &Name), BTreeSet<Rtype>> = BTreeMap::new();
+    for (zone, name) in work.delta.nodes.iter().chain(&work.delta.deliveries) {
+        moved.entry((zone, name)).or_default();
+    }
+    for change in &work.delta.records {
+        for set in change.before.iter().chain(&change.after) {
+            moved.entry((&change.zone, &set.name)).or_default().insert(set.rtype);
+        }
+    }
+    for told in &work.told {
+        moved.entry((&told.zone, &told.name)).or_default().insert(told.rtype);
+    }
+    moved
 }

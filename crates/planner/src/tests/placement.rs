@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use dns::{Name, ProbeId};
+use dns::{Name, ProbeId, Rtype};
 use serde_json::{Value, json};
 
 use crate::{
-    BackendKind, Change, ClusterId, ObjectRef, Planner, RegionHealth, TargetHealth, TargetState, WayStep,
+    BackendKind, Change, ClusterId, Delivered, DeliveryResult, ObjectRef, Planner, RegionHealth,
+    TargetHealth, TargetState, WayStep, set_hash,
 };
 
 const CLASS: &str = "edge";
@@ -81,6 +82,41 @@ fn a_health_change_redelivers_the_names_whose_members_moved_and_no_others() {
     );
     assert!(delta.nodes.is_empty() && delta.zones.is_empty(), "the plan itself does not move");
     assert_eq!(delta.statuses.len(), 2, "both say how their region is");
+}
+
+#[test]
+fn a_report_counts_no_more_once_other_data_was_wanted_even_if_the_same_is_wanted_again() {
+    let mut planner = planner(vec![class(), placement("first", "active-hotstandby")]);
+    planner.apply(vec![health(&planner, 1, TargetState::Up), health(&planner, 2, TargetState::Up)]);
+    let [zone, name] = ["example.org", "first.example.org"].map(|one| Name::parse(one).unwrap());
+    let first = set_hash(planner.wanted(CLASS, &zone, &name)[0].set.as_ref().unwrap());
+    let report = || {
+        let (class, zone, name, rtype) = (CLASS.into(), zone.clone(), name.clone(), Rtype::A);
+        let result = DeliveryResult::Stands { hash: first, written: None };
+        Change::Delivered(Delivered { class, zone, name, rtype, result })
+    };
+    let object = ObjectRef { kind: api::Kind::Placement, namespace: "shop".into(), name: "first".into() };
+    let ready = |planner: &Planner| {
+        let status = planner.status(ClusterId(0), &object).unwrap();
+        let conditions = status["conditions"].as_array().unwrap();
+        let ready = conditions.iter().find(|condition| condition["type"] == "Ready").unwrap();
+        (ready["status"].as_str().unwrap().to_owned(), ready["reason"].as_str().unwrap().to_owned())
+    };
+    let (created, pending) =
+        (("True".into(), "RecordCreated".into()), ("Unknown".to_owned(), "Pending".to_owned()));
+    planner.apply(vec![report()]);
+    assert_eq!(ready(&planner), created);
+    // The second time, the report of the first data comes after other data is wanted.
+    for is_late in [false, true] {
+        planner.apply(vec![health(&planner, 1, TargetState::Down)]);
+        assert_eq!(ready(&planner), pending);
+        planner.apply(if is_late { vec![report()] } else { Vec::new() });
+        planner.apply(vec![health(&planner, 1, TargetState::Up)]);
+        assert_eq!(given(&planner, "first"), ["192.0.2.1"]);
+        assert_eq!(ready(&planner), pending, "late: {is_late}");
+        planner.apply(vec![report()]);
+        assert_eq!(ready(&planner), created);
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::{
 };
 
 use manifests::{kind_of, manifest};
-use told::{abilities, at_time, since, told, without_write};
+use told::{abilities, at_time, outdated, since, told, without_write};
 
 /// The kinds, zone files, what providers say, what directs Placements, and the kinds that came later.
 const KINDS_AND_MORE: u8 = 20;
@@ -277,7 +277,8 @@ impl Model {
         let failures = self.failures.iter();
         let failures =
             failures.map(|(child, failure)| Change::ChildOutcome(child.clone(), Some(failure.clone())));
-        let told = self.told.values().cloned().map(|told| Change::Delivered(without_write(told)));
+        let told = self.told.values().cloned().map(|told| outdated(running, without_write(told)));
+        let told = told.map(Change::Delivered);
         let told = told.chain(self.looked_up.values().cloned());
         let classes = self.health.values().chain(self.held.values()).cloned();
         let targets = self.targets.iter().map(|(probe, health)| Change::Health(*probe, health.clone()));

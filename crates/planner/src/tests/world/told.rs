@@ -5,7 +5,10 @@ use std::sync::Arc;
 use dns::{Name, Rdata, RecordSet, Rtype};
 
 use super::manifests::identity;
-use crate::{Abilities, CheckInterval, Checks, Delivered, DeliveryResult, Room, Trouble, Written, set_hash};
+use crate::delivery::Told;
+use crate::{
+    Abilities, CheckInterval, Checks, Delivered, DeliveryResult, Planner, Room, Trouble, Written, set_hash,
+};
 
 pub(super) fn told(class: Arc<str>, shape: u8, what: u8) -> Delivered {
     let named = identity(shape);
@@ -40,6 +43,17 @@ pub(super) fn told(class: Arc<str>, shape: u8, what: u8) -> Delivered {
 pub(super) fn without_write(mut told: Delivered) -> Delivered {
     if let DeliveryResult::Stands { written, .. } = &mut told.result {
         *written = None;
+    }
+    told
+}
+
+/// A report that other data was wanted after is as good as one of other data.
+pub(super) fn outdated(running: &Planner, mut told: Delivered) -> Delivered {
+    let number = running.zone_numbers.get(&told.zone);
+    let key = number.map(|number| (*number, told.name.clone(), told.rtype));
+    let known = key.and_then(|key| running.delivering.told.get(&told.class, &key));
+    if let (Some(Told::Outdated), DeliveryResult::Stands { hash, .. }) = (known, &mut told.result) {
+        *hash = !*hash;
     }
     told
 }
