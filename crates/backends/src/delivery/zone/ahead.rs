@@ -79,9 +79,9 @@ impl Zone {
     /// Whether a batch with changes of a name is under way, or was written and not taken in yet: what is known of the
     /// name may not be so any more.
     pub(super) fn is_under_way(&self, name: &Name) -> bool {
-        let batches = self.under_way.iter().chain(&self.ahead.written);
+        let mut batches = self.under_way.iter().chain(&self.ahead.written);
         // Batches are in the order of names.
-        batches.into_iter().any(|writing| writing.names.binary_search(name).is_ok())
+        batches.any(|writing| writing.names.binary_search(name).is_ok())
     }
 
     /// The batch that was prepared, or the reading after the last one, if nothing else comes first and it may
