@@ -99,21 +99,25 @@ impl Planner {
         if classes.is_empty() {
             return;
         }
-        for ((zone, name), mut types) in moved_types(work) {
-            let Some(number) = self.zone_numbers.get(zone).copied() else { continue };
+        for ((zone, name), types) in moved_types(work) {
             for class in &classes {
-                let wanted = self.wanted(class, zone, name);
-                types.extend(wanted.iter().map(|one| one.rtype));
-                for rtype in &types {
-                    let wanted = wanted.iter().find(|one| one.rtype == *rtype);
-                    // What only stays for now is not written.
-                    let stays = wanted.is_some_and(|one| one.set.is_none());
-                    let hash = wanted.and_then(|one| one.set.as_ref()).map(set_hash);
-                    if !stays {
-                        self.delivering.told.outdate(class, &(number, name.clone(), *rtype), hash);
-                    }
-                }
+                self.outdate_reports_at(class, (zone, name), &types);
             }
+        }
+    }
+
+    fn outdate_reports_at(&mut self, class: &str, (zone, name): (&Name, &Name), moved: &BTreeSet<Rtype>) {
+        let Some(number) = self.zone_numbers.get(zone).copied() else { return };
+        let mut wanted: BTreeMap<Rtype, Option<u64>> = moved.iter().map(|rtype| (*rtype, None)).collect();
+        for one in self.wanted(class, zone, name) {
+            match &one.set {
+                Some(set) => drop(wanted.insert(one.rtype, Some(set_hash(set)))),
+                // What only stays for now is not written.
+                None => drop(wanted.remove(&one.rtype)),
+            }
+        }
+        for (rtype, hash) in wanted {
+            self.delivering.told.outdate(class, &(number, name.clone(), rtype), hash);
         }
     }
 
@@ -202,6 +206,23 @@ fn signed_number(signers: &[Signer], scope: &Scope, signed: &BTreeMap<String, u6
     counted.fold(0, |sum, (_, number)| sum.wrapping_add(*number))
 }
 
+/// The names at which something else is wanted, or that something was reported of, with the types that these were.
+fn moved_types(work: &Work) -> BTreeMap<(&Name, &Name), BTreeSet<Rtype>> {
+    let mut moved: BTreeMap<(&Name, &Name), BTreeSet<Rtype>> = BTreeMap::new();
+    for (zone, name) in work.delta.nodes.iter().chain(&work.delta.deliveries) {
+        moved.entry((zone, name)).or_default();
+    }
+    for change in &work.delta.records {
+        for set in change.before.iter().chain(&change.after) {
+            moved.entry((&change.zone, &set.name)).or_default().insert(set.rtype);
+        }
+    }
+    for told in &work.told {
+        moved.entry((&told.zone, &told.name)).or_default().insert(told.rtype);
+    }
+    moved
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,21 +243,4 @@ mod tests {
         assert_eq!(number(&[("new", 3), ("old", 9), ("shared", 4)]), 7, "a vault of before");
         assert_eq!(number(&[("old", 9)]), 0);
     }
-}
-
-/// The names at which something else is wanted, or that something was reported of, with the types that these were.
-fn moved_types(work: &Work) -> BTreeMap<(&Name, &Name), BTreeSet<Rtype>> {
-    let mut moved: BTreeMap<(&Name, &Name), BTreeSet<Rtype>> = BTreeMap::new();
-    for (zone, name) in work.delta.nodes.iter().chain(&work.delta.deliveries) {
-        moved.entry((zone, name)).or_default();
-    }
-    for change in &work.delta.records {
-        for set in change.before.iter().chain(&change.after) {
-            moved.entry((&change.zone, &set.name)).or_default().insert(set.rtype);
-        }
-    }
-    for told in &work.told {
-        moved.entry((&told.zone, &told.name)).or_default().insert(told.rtype);
-    }
-    moved
 }
