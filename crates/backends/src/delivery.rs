@@ -93,6 +93,8 @@ pub enum Order {
     Zone(NewZone),
     /// What is wanted at these names now, instead of before.
     Nodes(Vec<Node>),
+    /// These names are reported again, by zone and name: what is wanted there is the same, but what it stands for is not.
+    Report(Vec<(Name, Name)>),
     /// What may stand there because of us.
     Known(Vec<Known>),
     /// Sets that stand there without a mark of ours, or with one of ExternalDNS's, and become ours as

@@ -89,6 +89,9 @@ impl Book {
                 nodes.into_iter().for_each(|node| self.put_node(node, now));
                 self.tell_missing_provider();
             }
+            Order::Report(names) => {
+                names.iter().for_each(|(zone, name)| self.report_again(zone, name, now));
+            }
             Order::Known(known) => known.into_iter().for_each(|known| self.know(known, now)),
             Order::Adopt(sets) => sets.into_iter().for_each(|(zone, key)| self.adopt(zone, key, now)),
             Order::Complete => self.complete(now),
@@ -273,6 +276,13 @@ impl Book {
         match self.homes.contains_key(&node.zone) {
             true => self.in_zone(&node.zone.clone(), now, |home, at| home.put_node(node, at)),
             false => self.origins.entry(node.zone.clone()).or_default().put(node),
+        }
+    }
+
+    fn report_again(&mut self, zone: &Name, name: &Name, now: Moment) {
+        match self.homes.contains_key(zone) {
+            true => self.in_zone(zone, now, |home, at| home.report_again(zone, name, at)),
+            false => self.origins.entry(zone.clone()).or_default().report_again(name),
         }
     }
 

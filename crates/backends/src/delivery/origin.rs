@@ -69,6 +69,12 @@ impl Origin {
         }
     }
 
+    /// Forgets what was reported of the sets of a name, so that the next look at it is reported.
+    pub(super) fn report_again(&mut self, name: &Name) {
+        let sets = self.nodes.get_mut(name).into_iter().flat_map(|wanted| &mut wanted.sets);
+        sets.for_each(|set| set.told = Told::Nothing);
+    }
+
     /// Whether it has to be found at the provider: to be filled, or to be rid of something.
     pub(super) fn is_of_interest(&self, complete: bool) -> bool {
         self.facts.is_some() || (complete && !self.leaving.is_empty())

@@ -215,6 +215,14 @@ impl Zone {
         self.work_out(&name, at);
     }
 
+    /// Reports what is wanted at a name once more.
+    pub(super) fn report_again(&mut self, zone: &Name, name: &Name, at: At<'_>) {
+        if let Some(origin) = self.origins.get_mut(zone) {
+            origin.report_again(name);
+        }
+        self.work_out(name, at);
+    }
+
     /// Takes over what an origin is made with.
     pub(super) fn put_facts(&mut self, zone: NewZone, at: At<'_>) {
         let name = zone.origin.clone();

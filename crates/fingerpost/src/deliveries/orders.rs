@@ -81,6 +81,10 @@ impl Class {
             memory.note(class, &self.spec, &told);
             self.order(Order::Nodes(told));
         }
+        let reinterpreted = self.steered.reinterpreted();
+        if !reinterpreted.is_empty() {
+            self.order(Order::Report(reinterpreted));
+        }
     }
 
     /// A node as the class's provider is to hold it.

@@ -36,6 +36,8 @@ pub(super) struct Steered {
     /// Names that are to be told, now that it has, or once it does.
     undecided: Vec<Where>,
     names: HashMap<Where, Spoken>,
+    /// Names whose records stand for other sets than before and are the same: the delivery is to report them again.
+    reinterpreted: Vec<Where>,
 }
 
 /// The sets of the plan that others stand for at a name: LUA records, or where there is nothing to choose
@@ -67,6 +69,11 @@ impl Steered {
         if self.is_open { Vec::new() } else { std::mem::take(&mut self.undecided) }
     }
 
+    /// The names that the delivery is to report again, once it has their nodes.
+    pub(super) fn reinterpreted(&mut self) -> Vec<Where> {
+        std::mem::take(&mut self.reinterpreted)
+    }
+
     /// A node as its delivery is told of it; `is_steered` where the plan steers its addresses.
     pub(super) fn tell(&mut self, mut node: Node, is_steered: bool, probes: Probes<'_>) -> Node {
         let place = (node.zone.clone(), node.name.clone());
@@ -90,6 +97,9 @@ impl Steered {
     fn note(&mut self, place: Where, node: &Node, sets: Vec<RecordSet>) {
         let lua = node.sets.iter().find(|entry| entry.set.rtype == STEERED).map(|entry| entry.set.clone());
         let before = self.names.remove(&place).unwrap_or_default();
+        if !before.sets.is_empty() && before.sets != sets && before.lua == lua {
+            self.reinterpreted.push(place.clone());
+        }
         let by_lua = before.sets.iter().filter(|_| before.lua.is_some()).map(|set| set.rtype);
         let types = by_lua.chain(before.leaving);
         let is_told = |rtype: &Rtype| {

@@ -84,6 +84,23 @@ fn a_steered_set_without_a_choice_stands_as_a_plain_one() {
 }
 
 #[test]
+fn records_that_stand_for_other_sets_and_are_the_same_are_reported_again() {
+    let mut class = Steered::default();
+    let all = RecordSet {
+        steering: Some(Steering::All([0, 1].map(|data| Member { data, probe: None }).to_vec()).into()),
+        ..plain()
+    };
+    for same in [steered(), steered()] {
+        assert_eq!(class.tell(node(&[same]), true, &|_| None), node(&[plain()]));
+        assert!(class.reinterpreted().is_empty());
+    }
+    assert_eq!(class.tell(node(std::slice::from_ref(&all)), true, &|_| None), node(&[plain()]));
+    assert_eq!(class.reinterpreted(), [(zone(), name())]);
+    assert!(class.reinterpreted().is_empty(), "once");
+    assert_eq!(class.hear(report(Rtype::A, stands(&plain()))), [report(Rtype::A, stands(&all))]);
+}
+
+#[test]
 fn a_set_is_gone_when_what_stood_for_it_is() {
     let mut class = class();
     class.tell(node(&[steered()]), true, &|_| None);

@@ -60,6 +60,19 @@ fn promise_17_nothing_is_told_to_stand_before_it_was_read_back() {
     assert!(matches!(world.told("www.example.org", Rtype::A), Some(SetResult::Stands { .. })));
 }
 
+#[test]
+fn a_name_that_is_to_be_reported_again_is_reported_without_a_write() {
+    let mut world = delivered(&[a("www", 1)]);
+    world.reports.clear();
+    drop(world.fake.writes());
+    world.order(Order::Report(vec![(name(ZONE), name("www.example.org"))]));
+    world.settle();
+    assert!(
+        matches!(world.told("www.example.org", Rtype::A), Some(SetResult::Stands { set, .. }) if set == a("www", 1))
+    );
+    assert_eq!(world.fake.writes(), []);
+}
+
 /// The address that a wish returns to while a write of another one is under way, with its possible outcomes.
 fn change_back_under_way(mut world: World, fault: Option<Fault>) {
     let host = "www.example.org";
