@@ -117,7 +117,7 @@ impl Planner {
                 let identity = ObjectRef { kind, namespace: "".into(), name };
                 Some(DocumentOwner::new(self.cluster_name(*cluster), &identity))
             }
-            Source::Domain(_) => None,
+            Source::Domain(domain) => self.object_owner(self.implied_by(domain)?),
         }
     }
 }

@@ -192,6 +192,61 @@ fn of_a_plan_of_an_older_version_steering_and_owners_are_not_compared() {
 }
 
 #[rstest]
+#[case::record(Kind::DNSRecord, "www", serde_json::json!({
+    "type": "A", "domain": "example.org", "subdomain": "www", "values": ["192.0.2.1"],
+    "dnsClassRef": { "name": "home" }
+}))]
+#[case::placement(Kind::Placement, "www", serde_json::json!({
+    "hostname": "www.example.org", "mode": "single-region",
+    "regions": [{ "name": "weu", "addresses": ["192.0.2.1"] }]
+}))]
+#[case::identity(Kind::ClusterIdentity, "cluster-identity", serde_json::json!({
+    "region": "weu", "cluster": "vec-weu-p-aks01", "domain": "example.org", "environmentLetter": "p"
+}))]
+fn every_record_set_of_an_implied_zone_has_the_object_that_implies_it(
+    #[case] kind: Kind,
+    #[case] name: &str,
+    #[case] spec: Value,
+) {
+    let namespace = if kind == Kind::ClusterIdentity { "" } else { "shop" };
+    let mut planner = Planner::new(vec!["default".to_owned()]);
+    let class = object(Kind::DNSClass, "", "home", serde_json::json!({ "embedded": {} }));
+    planner.apply(vec![Change::Today(20_260_102), class, object(kind, namespace, name, spec)]);
+    let document = Document::of(&planner);
+    let soa = document.zones.iter().filter_map(|zone| zone.soa.as_ref());
+    let owners: Vec<_> =
+        soa.map(|soa| &soa.owners).chain(document.record_sets.iter().map(|set| &set.owners)).collect();
+    assert!(owners.len() >= 2, "an SOA and an NS record set at least: {document:?}");
+    for owners in owners {
+        let names: Vec<_> = owners.iter().map(|owner| (&*owner.kind, &*owner.name)).collect();
+        assert_eq!(names, [(kind.kind(), name)]);
+    }
+}
+
+#[test]
+fn a_zone_that_several_objects_imply_has_the_oldest_as_its_owner() {
+    let record = |name: &str| {
+        let spec = serde_json::json!({
+            "type": "A", "domain": "example.org", "subdomain": name, "values": ["192.0.2.1"],
+            "dnsClassRef": { "name": "home" }
+        });
+        object(Kind::DNSRecord, "shop", name, spec)
+    };
+    let mut planner = Planner::new(vec!["default".to_owned()]);
+    let class = object(Kind::DNSClass, "", "home", serde_json::json!({ "embedded": {} }));
+    planner.apply(vec![Change::Today(20_260_102), class, record("b"), record("a")]);
+    let owners = |planner: &Planner| {
+        let document = Document::of(planner);
+        let ns = document.record_sets.iter().find(|set| set.rtype == Rtype::NS).unwrap();
+        ns.owners.iter().map(|owner| owner.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(owners(&planner), ["a"]);
+    let gone = crate::ObjectRef { kind: Kind::DNSRecord, namespace: "shop".into(), name: "a".into() };
+    planner.apply(vec![Change::Delete(CLUSTER, gone)]);
+    assert_eq!(owners(&planner), ["b"]);
+}
+
+#[rstest]
 #[case::health(
     serde_json::json!({"regions": [{"name": "fsn", "health": "Up", "since": "2026-01-01T00:00:00Z"}]}),
     serde_json::json!({"regions": [{"name": "fsn", "health": "Unknown"}]}),

@@ -43,6 +43,8 @@ struct Members {
     named: BTreeMap<Arc<str>, u32>,
     /// How often each is among the classes, oldest first.
     ranks: BTreeMap<(Rank, Id), u32>,
+    /// The same of those whose spec names the domain no longer, while a provider may have their records.
+    remembered: BTreeMap<(Rank, Id), u32>,
 }
 
 impl Members {
@@ -60,12 +62,18 @@ impl Members {
         self.ranks.first_key_value().map(|((rank, _), _)| rank)
     }
 
-    fn count(&mut self, class: &Arc<str>, member: Option<&(Rank, Id)>, comes: bool) {
+    /// The object that the zone is there for: the oldest whose spec names the domain, else the oldest that named it.
+    fn owner(&self) -> Option<Id> {
+        let oldest = self.ranks.first_key_value().or_else(|| self.remembered.first_key_value());
+        oldest.map(|((_, id), _)| *id)
+    }
+
+    fn count(&mut self, class: &Arc<str>, member: &(Rank, Id), is_own: bool, comes: bool) {
         change(&mut self.classes, class, comes);
-        if let Some(member) = member {
+        if is_own {
             change(&mut self.named, class, comes);
-            change(&mut self.ranks, member, comes);
         }
+        change(if is_own { &mut self.ranks } else { &mut self.remembered }, member, comes);
     }
 }
 
@@ -93,21 +101,29 @@ impl Domains {
         let goes = before.iter().map(|implied| (implied, (old_rank.clone(), id), false));
         let mut touched = Vec::new();
         for ((domain, class, is_own), member, comes) in comes.chain(goes) {
-            let member = is_own.then_some(&member);
-            touched.extend(self.count(domain, class, member, comes).then(|| domain.clone()));
+            touched.extend(self.count((domain, class, *is_own), &member, comes).then(|| domain.clone()));
         }
         touched
     }
 
-    fn count(&mut self, domain: &Name, class: &Arc<str>, member: Option<&(Rank, Id)>, comes: bool) -> bool {
+    fn count(
+        &mut self,
+        (domain, class, is_own): (&Name, &Arc<str>, bool),
+        member: &(Rank, Id),
+        comes: bool,
+    ) -> bool {
         let members = self.members.entry(domain.clone()).or_default();
         let before = members.summary();
-        members.count(class, member, comes);
+        members.count(class, member, is_own, comes);
         let decides = members.summary() != before;
         if members.classes.is_empty() {
             self.members.remove(domain);
         }
         decides
+    }
+
+    fn owner(&self, domain: &Name) -> Option<Id> {
+        self.members.get(domain)?.owner()
     }
 
     fn below<'a>(&'a self, origin: &'a Name) -> impl Iterator<Item = &'a Name> {
@@ -158,6 +174,11 @@ impl Domains {
 }
 
 impl Planner {
+    /// The object that implies the zone at a domain; of several the oldest.
+    pub(crate) fn implied_by(&self, domain: &Name) -> Option<Id> {
+        self.domains.owner(domain)
+    }
+
     /// Keeps count of the domains that an object implies: its own, and those of what may still stand
     /// at a provider because of it.
     pub(super) fn imply(&mut self, id: Id, work: &mut Work) {
