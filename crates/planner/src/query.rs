@@ -43,6 +43,9 @@ pub struct ZoneInfo {
     pub source: String,
 }
 
+/// Where a zone comes from that DNSRecords or Placements in it imply.
+pub(crate) const IMPLIED: &str = "implied by the objects in it";
+
 impl Planner {
     /// A cluster's name.
     pub fn cluster_name(&self, cluster: ClusterId) -> &str {
@@ -140,7 +143,7 @@ impl Planner {
             Source::Object(_) => format!("Zone {rank}"),
             Source::File(_, path) => path.to_string(),
             Source::Identity(_) => "implied by ClusterIdentity cluster-identity".to_owned(),
-            Source::Domain(_) => "implied by the objects in it".to_owned(),
+            Source::Domain(_) => IMPLIED.to_owned(),
         }
     }
 

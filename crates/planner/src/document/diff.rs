@@ -1,13 +1,15 @@
 //! What differs between two plans.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use dns::{Name, Rtype};
 use serde::Serialize;
 
 use super::{
     Document, DocumentObject, DocumentRecordSet, DocumentView, DocumentZone, STEERED, settings, status,
 };
+use crate::query::IMPLIED;
 
 /// Something before and after: at least one of the two is there.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -52,9 +54,13 @@ pub fn diff(before: &Document, after: &Document) -> Vec<Difference> {
     let settings = settings::changed(before, after).filter(|_| steered).map(Difference::Setting);
     let views = pairs(&before.views, &after.views, |view| &view.name).map(Difference::View);
     let zones = pairs(&before.zones, &after.zones, |zone| (&zone.origin, &zone.scope));
-    let zones = zones.map(|pair| compared_zone(pair, steered)).filter(|pair| pair.before != pair.after);
+    let zones = zones
+        .map(|pair| compared_zone(pair, steered).without_new_owner())
+        .filter(|pair| pair.before != pair.after);
     let zones = zones.map(|pair| Difference::Zone(Box::new(pair)));
     let sets = pairs(&old_sets, &new_sets, DocumentRecordSet::key);
+    let implied = implied(before, after);
+    let sets = sets.map(|pair| pair.without_new_owner(&implied)).filter(|pair| pair.before != pair.after);
     let sets = sets.map(|pair| Difference::RecordSet(Box::new(pair)));
     let children = pairs(&before.children, &after.children, DocumentObject::key).map(Difference::Child);
     let objects = pairs(&before.objects, &after.objects, DocumentObject::key);
@@ -66,6 +72,45 @@ impl Document {
     /// Whether its record sets carry their steering and owners, as those of older versions do not.
     pub fn has_steering(&self) -> bool {
         self.version >= STEERED
+    }
+}
+
+/// The zones that objects in them imply in both plans. Of several such objects one is the owner of the zone's own record
+/// sets; that another one takes its place is no difference.
+fn implied<'a>(before: &'a Document, after: &'a Document) -> BTreeSet<&'a Name> {
+    let of = |document: &'a Document| document.zones.iter().filter(|zone| zone.is_implied());
+    let old: BTreeSet<&Name> = of(before).map(|zone| &zone.origin).collect();
+    of(after).map(|zone| &zone.origin).filter(|origin| old.contains(origin)).collect()
+}
+
+impl DocumentZone {
+    fn is_implied(&self) -> bool {
+        self.source == IMPLIED
+    }
+}
+
+impl Pair<DocumentZone> {
+    fn without_new_owner(mut self) -> Self {
+        if let (Some(before), Some(after)) = (&mut self.before, &self.after)
+            && before.is_implied()
+            && after.is_implied()
+            && let (Some(before), Some(after)) = (&mut before.soa, &after.soa)
+        {
+            before.owners.clone_from(&after.owners);
+        }
+        self
+    }
+}
+
+impl Pair<DocumentRecordSet> {
+    fn without_new_owner(mut self, implied: &BTreeSet<&Name>) -> Self {
+        if let (Some(before), Some(after)) = (&mut self.before, &self.after)
+            && (before.rtype, &before.name) == (Rtype::NS, &before.zone)
+            && implied.contains(&before.zone)
+        {
+            before.owners.clone_from(&after.owners);
+        }
+        self
     }
 }
 

@@ -241,9 +241,12 @@ fn a_zone_that_several_objects_imply_has_the_oldest_as_its_owner() {
         ns.owners.iter().map(|owner| owner.name.clone()).collect::<Vec<_>>()
     };
     assert_eq!(owners(&planner), ["a"]);
+    let before = Document::of(&planner);
     let gone = crate::ObjectRef { kind: Kind::DNSRecord, namespace: "shop".into(), name: "a".into() };
     planner.apply(vec![Change::Delete(CLUSTER, gone)]);
     assert_eq!(owners(&planner), ["b"]);
+    let sets: Vec<_> = told(&diff(&before, &Document::of(&planner)));
+    assert!(!sets.contains(&"~example.org".to_owned()), "another owner alone is no difference: {sets:?}");
 }
 
 #[rstest]
