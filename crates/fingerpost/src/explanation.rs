@@ -10,7 +10,8 @@ use std::net::IpAddr;
 use dns::{Name, ProbeId, RecordSet, Rtype, Steering, visible};
 use jiff::Timestamp;
 use planner::{
-    BackendName, ClusterId, Destination, Location, ObjectName, ObjectRef, Place, Planner, Story, ViewInfo,
+    BackendName, ClusterId, DeliveredSet, Delivery, Destination, Location, ObjectName, ObjectRef, Place,
+    Planner, Story, ViewInfo,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -117,6 +118,8 @@ pub struct ViewExplanation {
 pub enum Outcome {
     /// With records.
     Answer,
+    /// With records that the provider is known not to have.
+    NotPublished,
     /// With an alias to a name outside the zones: resolvers go on there.
     AliasElsewhere,
     /// At a delegation: other servers answer.
@@ -210,6 +213,33 @@ impl Explanation {
     }
 }
 
+impl ViewExplanation {
+    /// An answer of which a record set is known not to be at the provider is none.
+    fn judge_delivery(&mut self, stories: &[Story]) {
+        let deliveries = stories.iter().flat_map(|story| &story.deliveries);
+        let mut sets = deliveries.filter(|delivery| self.is_by(delivery)).flat_map(|delivery| &delivery.sets);
+        let is_in_answer = |set: &DeliveredSet| self.answer.iter().any(|link| link.rtype == set.rtype);
+        let is_missing = sets.any(|set| !set.data.is_empty() && is_in_answer(set) && set.state.is_refused());
+        if is_missing && self.outcome.resolves() {
+            self.outcome = Outcome::NotPublished;
+            self.resolves = false;
+        }
+    }
+
+    /// Whether a delivery is that of the records of this class or region.
+    fn is_by(&self, delivery: &Delivery) -> bool {
+        let Some(backend) = self.delivered_to.as_ref().filter(|to| to.kind == delivery.backend.kind) else {
+            return false;
+        };
+        match (&delivery.class, &delivery.backend.target, &backend.target) {
+            (Some(class), ..) => class.object == self.view,
+            // A region may have several controllers.
+            (None, Some(one), Some(all)) => all.split(", ").any(|controller| controller == one),
+            (None, ..) => false,
+        }
+    }
+}
+
 /// One place that is asked: a view of our own server, or a provider.
 enum Asked {
     View(String),
@@ -254,6 +284,7 @@ pub fn explain<'a>(
     for step in views.iter_mut().flat_map(|view| &mut view.steps) {
         step.name_makers(&stories);
     }
+    views.iter_mut().for_each(|view| view.judge_delivery(&stories));
     // Where a provider has the name, a view of our own server that does not have it has no part in the matter.
     let has_it = |view: &ViewExplanation| view.delivered_to.is_some() && !view.outcome.lacks_the_name();
     let is_elsewhere = views.iter().any(has_it);

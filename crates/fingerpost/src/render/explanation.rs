@@ -66,6 +66,7 @@ fn verdict(view: &ViewExplanation, palette: Palette) -> String {
     match view.outcome {
         Outcome::Answer if is_elsewhere => palette.good("these records"),
         Outcome::Answer => palette.good("resolves"),
+        Outcome::NotPublished => palette.bad("these records, which are not published there"),
         Outcome::AliasElsewhere => palette.good("an alias of a name outside the zones here"),
         Outcome::Delegated => palette.warning(&format!("delegated to {}", servers(view))),
         Outcome::NotServed | Outcome::NoName if is_elsewhere => palette.bad("no records"),

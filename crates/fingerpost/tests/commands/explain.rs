@@ -47,6 +47,31 @@ fn a_name_that_does_not_resolve_is_2_with_the_reason(
     assert!(run.stdout.contains(part), "{}", run.stdout);
 }
 
+/// Without a state directory and without `--owner` nothing is delivered.
+#[test]
+fn a_name_that_its_provider_is_known_not_to_have_is_2_and_its_head_has_no_good_word() {
+    let class = "apiVersion: dns.homelab.mortenolsen.pro/v1alpha1\nkind: DNSClass\nmetadata: {name: edge}\n\
+        spec: {powerdns: {url: 'https://pdns.example.net', apiKeySecretRef: {name: pdns, namespace: dns, key: key}}}\n";
+    let www = "apiVersion: dns.homelab.mortenolsen.pro/v1alpha1\nkind: DNSRecord\nmetadata: {name: www, namespace: a}\n\
+        spec: {type: A, domain: example.org, subdomain: www, values: [192.0.2.1], dnsClassRef: {name: edge}}\n";
+    let folder = Folder::with(&[("class.yaml", class), ("www.yaml", www)]);
+    let up = Running::start(&[folder.argument()]);
+    up.wait_for("! DNSRecord a/www: InvalidConfiguration");
+    let explain = |flags: &[&str]| {
+        let url = up.url();
+        fingerpost(&[&["explain", "www.example.org", "--url", &url], flags].concat())
+    };
+    let text = explain(&[]);
+    let head = text.stdout.lines().next().unwrap();
+    assert!(head.ends_with(": these records, which are not published there"), "{head}");
+    let json: serde_json::Value = serde_json::from_str(&explain(&["-o", "json"]).stdout).unwrap();
+    assert_eq!((&json["resolves"], &json["views"][0]["resolves"]), (&false.into(), &false.into()), "{json}");
+    assert_eq!(json["views"][0]["outcome"], "notPublished");
+    assert_eq!(text.code, 2, "{}", text.stdout);
+    // Files do not say what the provider has.
+    assert_eq!(fingerpost(&["explain", "www.example.org", folder.argument()]).code, 0);
+}
+
 #[rstest]
 #[case("www.example.org", QUICKSTART, "made by Record dns/www")]
 #[case("www.example.org", QUICKSTART, "made by ServiceRoute shop/web")]

@@ -123,6 +123,13 @@ pub enum DeliveryState {
     },
 }
 
+impl DeliveryState {
+    /// Whether it is known that the record set is not there.
+    pub fn is_refused(&self) -> bool {
+        matches!(self, DeliveryState::Failed { .. } | DeliveryState::Foreign { .. })
+    }
+}
+
 /// What the servers that a zone is delegated to answer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "camelCase", rename_all_fields = "camelCase")]
