@@ -16,9 +16,9 @@ pub(super) struct FileKey {
 /// One place where an object is declared.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Claim {
-    /// Whether the file declares it no longer and its last good content is in force: then every other
-    /// declaration counts before it.
-    pub(super) kept: bool,
+    /// Whether the file declares it no longer and its last good content is in force, or its kind is misspelt there:
+    /// then every other declaration counts before it.
+    pub(super) gives_way: bool,
     pub(super) file: FileKey,
     pub(super) index: u32,
 }

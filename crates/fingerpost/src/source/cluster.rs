@@ -250,7 +250,8 @@ impl Cluster {
             self.claims.remove(&gone.reference, key);
         }
         for (index, declared) in file.declared.iter().enumerate() {
-            let claim = super::claims::Claim { kept: declared.kept, file: key.clone(), index: index as u32 };
+            let gives_way = declared.kept || declared.misspelt;
+            let claim = super::claims::Claim { gives_way, file: key.clone(), index: index as u32 };
             self.claims.add(&declared.reference, claim);
         }
     }

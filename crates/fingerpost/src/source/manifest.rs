@@ -44,6 +44,8 @@ pub(super) struct Declared {
     pub(super) body: Body,
     /// Whether the file no longer mentions it, and its absence proves no deletion.
     pub(super) kept: bool,
+    /// Whether its `apiVersion` or `kind` is misspelt, so that another object may be meant.
+    pub(super) misspelt: bool,
 }
 
 impl Declared {
@@ -106,7 +108,7 @@ impl Manifests {
         }
         let valid = api::validate(&object).is_empty();
         let body = if valid { Body::Valid(Arc::new(object)) } else { Body::Invalid(Arc::new(object)) };
-        self.declared.push(Declared { reference, line, column, body, kept: false });
+        self.declared.push(Declared { reference, line, column, body, kept: false, misspelt: false });
     }
 
     /// Keeps a Secret; of one that does not read nothing is shown but its place.
@@ -148,7 +150,7 @@ impl Manifests {
         self.troubles.push(trouble.about(reference.clone()));
         let message = format!("{} ({label}:{}:{})", problem.message, fault.line, fault.column);
         let body = Body::Broken(vec![Problem { message, ..problem }], head.sketch.clone());
-        self.declared.push(Declared { reference, line, column, body, kept: false });
+        self.declared.push(Declared { reference, line, column, body, kept: false, misspelt: false });
     }
 
     /// Declares an object as broken whose `apiVersion` or `kind` is misspelt.
@@ -164,7 +166,7 @@ impl Manifests {
         let problem = Problem::new(field, "", format!("{message} ({label}:{line}:{column})"));
         self.troubles.push(Trouble::refused(line, column, message).about(reference.clone()));
         let body = Body::Broken(vec![problem], head.sketch.clone());
-        self.declared.push(Declared { reference, line, column, body, kept: false });
+        self.declared.push(Declared { reference, line, column, body, kept: false, misspelt: true });
     }
 }
 

@@ -101,9 +101,9 @@ impl Cluster {
             // A file that looks gone may have been renamed: it is no second declaration until it is known to be there.
             let mut certain = claims.iter().filter(|claim| !self.is_doubted(&claim.file));
             let Some(first) = certain.next() else { continue };
-            // What a file keeps in force without mentioning it gives way to any declaration, and its own report is
-            // enough.
-            let others = certain.filter(|other| !other.kept);
+            // What a file keeps in force without mentioning it, or under a misspelt kind, gives way to any declaration,
+            // and its own report is enough.
+            let others = certain.filter(|other| !other.gives_way);
             out.extend(others.filter_map(|other| self.repeated(object, first, other)));
         }
     }

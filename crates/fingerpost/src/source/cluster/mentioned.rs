@@ -23,8 +23,9 @@ impl Cluster {
             batch.before.entry(object.clone()).or_insert(None);
             let key = (*key).clone();
             let file = self.files.entry(key.clone()).or_default();
-            let claim = Claim { kept: true, file: key.clone(), index: file.declared.len() as u32 };
-            file.declared.push(Declared { reference: object.clone(), line: 0, column: 0, body, kept: true });
+            let claim = Claim { gives_way: true, file: key.clone(), index: file.declared.len() as u32 };
+            let (reference, line, column) = (object.clone(), 0, 0);
+            file.declared.push(Declared { reference, line, column, body, kept: true, misspelt: false });
             self.claims.add(&object, claim);
             let text = file.text.as_deref().unwrap_or_default().to_owned();
             batch.keeps.insert(key, Keep::Text(text));

@@ -36,5 +36,12 @@ pub(super) fn broken(label: &str, trouble: &Trouble, sketch: &Arc<Object>) -> Op
     let message = format!("{} ({label}:{line}:{column})", trouble.message);
     let body = Body::Broken(vec![Problem::new("", "", message)], Some(sketch.clone()));
     let reference = reference(&sketch);
-    (reference.kind == Kind::Zone).then_some(Declared { reference, line, column, body, kept: false })
+    (reference.kind == Kind::Zone).then_some(Declared {
+        reference,
+        line,
+        column,
+        body,
+        kept: false,
+        misspelt: false,
+    })
 }

@@ -1,6 +1,8 @@
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
+use rstest::rstest;
+
 use super::*;
 
 #[test]
@@ -42,6 +44,28 @@ fn an_object_that_moves_to_another_file_does_not_change() {
     fs::rename(world.root().join("b.yaml"), world.root().join("a.yaml")).unwrap();
     let reading = source.read();
     assert!(told(&reading).is_empty() && reading.problems.is_empty(), "{reading:?}");
+}
+
+/// The misspelt one comes first, and second, in the same file and in another one.
+#[rstest]
+#[case(&[("a.yaml", "WRONG---\nRIGHT")])]
+#[case(&[("a.yaml", "RIGHT---\nWRONG")])]
+#[case(&[("a.yaml", "WRONG"), ("b.yaml", "RIGHT")])]
+#[case(&[("a.yaml", "RIGHT"), ("b.yaml", "WRONG")])]
+fn a_misspelt_kind_has_one_error_and_takes_nothing_from_the_object_with_its_name(
+    #[case] files: &[(&str, &str)],
+) {
+    let right = record("x", "192.0.2.1");
+    let wrong = record("x", "192.0.2.2").replace("kind: Record", "kind: Recrod");
+    let text = |text: &str| text.replace("RIGHT", &right).replace("WRONG", &wrong);
+    let files: Vec<(&str, String)> = files.iter().map(|(name, content)| (*name, text(content))).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, content)| (*name, &content[..])).collect();
+    let world = World::new(&files);
+    let reading = world.source().read();
+    assert_eq!(told(&reading), ["put x=192.0.2.1"]);
+    let problems = world.problems(&reading);
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(problems[0].contains("there is no Recrod in"), "{problems:?}");
 }
 
 #[test]
