@@ -64,6 +64,14 @@ pub fn with_errors(pages: Router) -> Router {
     errors::as_json(pages)
 }
 
+/// The same for a listener that has no pages but these.
+pub fn only_with_errors(pages: Router, paths: &'static str) -> Router {
+    let unknown = move || async move {
+        (StatusCode::NOT_FOUND, format!("{} here: the pages are {paths}\n", errors::NO_PAGE))
+    };
+    errors::converting(pages.fallback(unknown))
+}
+
 /// Where orders are given, behind their gate; for an address that only this machine can reach.
 pub fn order_pages(instance: Arc<Instance>, gate: Gate) -> Router {
     let orders = Router::new().route("/api/v1/switchover/{*name}", post(leases::switch_over));

@@ -94,12 +94,17 @@ pub async fn run(arguments: &ProviderArguments, stop: impl Future<Output = ()>) 
         dns = ?dns.as_ref().map(ServeHandle::local_addr), "listening");
     let router = match arguments.protocol {
         Protocol::Webhook => webhook::router(shared.clone()),
-        Protocol::ExternalDns => external_dns::router(shared.clone()),
+        Protocol::ExternalDns => {
+            let paths = "/, /records and /adjustendpoints";
+            http::only_with_errors(external_dns::router(shared.clone()), paths)
+        }
     };
     let limits = http::Limits::new(arguments.http_connections);
     let tls = tls(&arguments.authentication).map(Tls::of_files).transpose()?;
     let listening = serve_with(listener, tls, router, limits);
-    let pages = http::serve(page, pages(shared.clone(), opened.embedded.clone()), limits);
+    let pages = pages(shared.clone(), opened.embedded.clone());
+    let pages = http::only_with_errors(pages, "/healthz, /readyz and /metrics");
+    let pages = http::serve(page, pages, limits);
     tokio::select! {
         () = stop => {}
         () = shared.authentication.follow(secrets(&arguments.authentication)) => {}

@@ -30,7 +30,12 @@ pub(super) fn as_json(router: Router) -> Router {
     let unknown = || async {
         (StatusCode::NOT_FOUND, format!("{NO_PAGE} here: `/` of the address in --api lists them\n"))
     };
-    router.fallback(unknown).layer(from_fn(pass))
+    converting(router.fallback(unknown))
+}
+
+/// A router whose errors are JSON; it says itself what an unknown path is.
+pub(super) fn converting(router: Router) -> Router {
+    router.layer(from_fn(pass))
 }
 
 async fn pass(request: Request, next: Next) -> Response {

@@ -150,6 +150,30 @@ fn errors_of_the_api_are_json_and_commands_print_their_message() {
     assert!(!run.stderr.contains('{'), "{}", run.stderr);
 }
 
+#[rstest]
+#[case::webhook("webhook", &["http"])]
+#[case::external_dns("external-dns", &["http", "listen"])]
+fn errors_of_the_provider_servers_are_json_of_the_same_shape(
+    #[case] protocol: &str,
+    #[case] listeners: &[&str],
+) {
+    let arguments = ["provider", "--no-state", "--zone", "example.org", "--log-format", "json"];
+    let protocol = ["--protocol", protocol, "--listen", "127.0.0.1:0"];
+    let provider = Running::command(&[&arguments[..], &protocol].concat());
+    provider.wait_for("\"listening\"");
+    let said = lines(&provider.output());
+    let said = said.iter().find(|line| line["fields"]["message"] == "listening").unwrap();
+    for listener in listeners {
+        let address = said["fields"][*listener].as_str().unwrap();
+        let (status, body) = Running::get_at(&format!("http://{address}/none"), "*/*");
+        let error: Value = serde_json::from_str(&body).unwrap_or_else(|_| panic!("{listener}: {body:?}"));
+        assert_eq!((status, &error["error"]["status"]), (404, &404.into()), "{error}");
+        assert_eq!(error["error"]["code"], "NotFound");
+        let message = error["error"]["message"].as_str().unwrap();
+        assert!(message.starts_with("there is no such page here: the pages are /"), "{message}");
+    }
+}
+
 const CLASS: &str = "apiVersion: dns.homelab.mortenolsen.pro/v1alpha1\nkind: DNSClass\nmetadata: {name: files}\n\
     spec: {zoneFile: {directory: DIRECTORY}}\n---\n";
 

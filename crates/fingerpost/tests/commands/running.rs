@@ -28,8 +28,13 @@ impl Running {
     }
 
     pub(crate) fn spawn(arguments: &[&str]) -> Running {
+        Running::command(&[&["up"], arguments].concat())
+    }
+
+    /// Starts a command that serves DNS and HTTP.
+    pub(crate) fn command(arguments: &[&str]) -> Running {
         let free = ["--dns", "127.0.0.1:0", "--http", "127.0.0.1:0"];
-        let mut command = command(&[&["up"], arguments, &free].concat());
+        let mut command = command(&[arguments, &free].concat());
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
         let output = Arc::new(Mutex::new(String::new()));
@@ -73,9 +78,13 @@ impl Running {
 
     /// A page, with its status.
     pub(crate) fn get(&self, path: &str, accept: &str) -> (u16, String) {
-        let address = format!("{}{path}", self.url().trim_end_matches('/'));
+        Running::get_at(&format!("{}{path}", self.url().trim_end_matches('/')), accept)
+    }
+
+    /// What an address answers, with its status.
+    pub(crate) fn get_at(address: &str, accept: &str) -> (u16, String) {
         let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
-        let mut response = agent.get(&address).header("accept", accept).call().unwrap();
+        let mut response = agent.get(address).header("accept", accept).call().unwrap();
         (response.status().as_u16(), response.body_mut().read_to_string().unwrap())
     }
 
