@@ -7,6 +7,7 @@ use dns::{Name, Rdata, Rtype};
 use serde::{Deserialize, Serialize};
 
 use super::other_fields::OtherFields;
+use crate::checks::MAX_TTL;
 use crate::object::{Body, Foreign};
 use crate::{Meta, Problem};
 
@@ -54,6 +55,10 @@ impl Endpoint {
         let rtype: Rtype = self.record_type.parse().map_err(|error| self.mistake("recordType", &error))?;
         if let Some(refusal) = rtype.refusal_as_data() {
             return Err(self.mistake("recordType", &format!("{rtype} {refusal}")));
+        }
+        if let Some(ttl) = self.record_ttl.filter(|ttl| !(0..=i64::from(MAX_TTL)).contains(ttl)) {
+            let message = format!("`{ttl}` is no TTL: use 0 to {MAX_TTL} seconds, 0 for the usual TTL");
+            return Err(self.mistake("recordTTL", &message));
         }
         if self.targets.is_empty() {
             return Err(self.mistake("targets", &"it has no targets"));

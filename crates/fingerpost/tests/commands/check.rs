@@ -476,6 +476,18 @@ spec:
     "endpoints:\n  - dnsName: x.example.org\n    recordType: A\n    targets:\n    - 192.0.2.1\n    - nope",
     "10:7: error: DNSEndpoint ns/x: InvalidEndpoint: spec.endpoints[0].targets[1]: "
 )]
+#[case::endpoint_ttl_below(
+    "externaldns.k8s.io/v1alpha1",
+    "DNSEndpoint",
+    "endpoints:\n  - dnsName: x.example.org\n    recordType: A\n    recordTTL: -1\n    targets: [192.0.2.1]",
+    "8:16: error: DNSEndpoint ns/x: InvalidEndpoint: spec.endpoints[0].recordTTL: "
+)]
+#[case::endpoint_ttl_above(
+    "externaldns.k8s.io/v1alpha1",
+    "DNSEndpoint",
+    "endpoints:\n  - dnsName: x.example.org\n    recordType: A\n    recordTTL: 2147483648\n    targets: [192.0.2.1]",
+    "8:16: error: DNSEndpoint ns/x: InvalidEndpoint: spec.endpoints[0].recordTTL: "
+)]
 #[case::endpoint_name(
     "externaldns.k8s.io/v1alpha1",
     "DNSEndpoint",

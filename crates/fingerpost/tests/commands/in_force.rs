@@ -140,6 +140,7 @@ const EDITS_OF_OTHERS: &[(&str, &str, &str)] = &[
     ("kind: DNSEndpoint", "kind: DNSEndpiont", "there is no DNSEndpiont in externaldns.k8s.io/v1alpha1"),
     ("dnsName: ep", "dnsNmae: ep", "spec.endpoints[0]"),
     ("targets: [192.0.2.6]", "targets: [192.0.2.6x]", "spec.endpoints[0]"),
+    ("targets: [192.0.2.6]", "recordTTL: -1, targets: [192.0.2.6]", "spec.endpoints[0].recordTTL"),
     ("endpoints: [", "endpionts: [", "spec.endpionts"),
     ("hostname: gw.example.net", "hostnmae: gw.example.net", "spec.listeners[0].hostnmae"),
     ("listeners: [", "listners: [", "spec.listners"),
