@@ -53,7 +53,7 @@ pub use meta::{Meta, Owner};
 pub use object::{Object, Spec, decode, manifest, validate};
 pub use pattern::is_place;
 pub use placement::PlacementSpec;
-pub use problem::{Problem, type_in_words};
+pub use problem::{Problem, type_in_words, unknown_value_in_words};
 pub use prune::prune;
 pub use published::{
     Published, PublishedClass, PublishedCondition, PublishedPlacement, PublishedPolicy, PublishedRecord,

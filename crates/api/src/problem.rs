@@ -42,6 +42,16 @@ pub fn type_in_words(rust_type: &str) -> Option<String> {
     })
 }
 
+/// What is wrong with a value that is none of those allowed, from a decoder's message about it: the value, and the words
+/// that follow it; `None` where the message is about something else.
+pub fn unknown_value_in_words(message: &str) -> Option<(String, String)> {
+    let (value, allowed) = message.strip_prefix("unknown variant `")?.rsplit_once("`, expected ")?;
+    let allowed = allowed.strip_prefix("one of ").unwrap_or(allowed);
+    let allowed = allowed.replace('`', "").replace(" or ", ", ");
+    let several = if allowed.contains(", ") { "one of " } else { "" };
+    Some((value.to_owned(), format!("is not an allowed value: use {several}{allowed}")))
+}
+
 /// Whether a field says where to send requests, so that a wrong value of it may hold a password in any form.
 fn is_location(field: &str) -> bool {
     field.ends_with("url") || field.ends_with("server") || field.contains("endpoints")

@@ -67,10 +67,21 @@ pub fn run() -> ExitCode {
     match dispatch(&cli) {
         Ok(ending) => ending.into(),
         Err(error) => {
-            failed(&cli, &format!("{error:#}"));
+            failed(&cli, &causes(&error));
             Ending::Failed.into()
         }
     }
+}
+
+/// An error with its causes. Some errors say their cause themselves: then it is not repeated.
+fn causes(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 /// What the log has where neither a flag nor `RUST_LOG` says it.

@@ -253,7 +253,9 @@ fn parse_kind(text: &str) -> Result<ZoneKind, String> {
 }
 
 fn parse_tsig(text: &str) -> Result<TsigAlgorithm, String> {
-    named(text).ok_or_else(|| format!("`{text}` is no TSIG algorithm that we know, such as hmac-sha256"))
+    named(text).ok_or_else(|| {
+        format!("`{text}` is not an allowed value: use one of hmac-sha256, hmac-sha384, hmac-sha512")
+    })
 }
 
 /// What is written so in a DNSClass.

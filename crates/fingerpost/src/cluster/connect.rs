@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
 use super::requests::{CountRequests, Requests};
@@ -55,11 +55,20 @@ impl Connection {
     }
 }
 
+/// The error of a kubeconfig; why a file cannot be read is left to the caller to put behind its path.
+fn without_the_path(error: KubeconfigError) -> anyhow::Error {
+    match error {
+        KubeconfigError::ReadConfig(cause, _) => cause.into(),
+        other => other.into(),
+    }
+}
+
 /// The configuration, and whether it is the pod's own.
 async fn configuration(arguments: &ClusterArguments) -> Result<(Config, bool)> {
     let options = KubeConfigOptions { context: arguments.context.clone(), ..KubeConfigOptions::default() };
     if let Some(path) = &arguments.kubeconfig {
         let file = Kubeconfig::read_from(path)
+            .map_err(without_the_path)
             .with_context(|| format!("cannot read the kubeconfig {}", path.display()))?;
         let config = Config::from_custom_kubeconfig(file, &options).await;
         return Ok((config.with_context(|| format!("the kubeconfig {}", path.display()))?, false));

@@ -79,7 +79,12 @@ fn decode(kind: Kind, text: &str) -> Result<Object, String> {
 
 fn pruned(kind: Kind, mut manifest: Value) -> Result<Object, String> {
     api::prune(kind, &mut manifest);
-    api::decode(kind, manifest).map_err(|error| error.to_string())
+    api::decode(kind, manifest).map_err(|error| in_words(&error.to_string()))
+}
+
+fn in_words(message: &str) -> String {
+    let unknown = api::unknown_value_in_words(message);
+    unknown.map_or_else(|| message.to_owned(), |(value, words)| format!("`{value}` {words}"))
 }
 
 #[cfg(test)]

@@ -124,6 +124,9 @@ const BEYOND_LIMITS: &str = "YAML document too large or too complex";
 
 /// A wrong type reads on from the value: "`soon` is not a whole number from 0 to 4294967295".
 fn in_words(message: String, written: impl FnOnce() -> String) -> (String, String) {
+    if let Some(unknown) = api::unknown_value_in_words(&message) {
+        return unknown;
+    }
     let invalid = message.strip_prefix("invalid ");
     let invalid = invalid.map(|wanted| wanted.strip_suffix(" (true or false expected)").unwrap_or(wanted));
     let word = |wanted: &str| (!wanted.contains(' ')).then(|| format!("a valid {wanted}"));

@@ -52,6 +52,40 @@ fn a_folder_that_is_not_there_is_an_error_that_names_it(#[case] arguments: &[&st
     assert!(named, "{}", run.stderr);
 }
 
+#[rstest]
+#[case::field(
+    "mode: bogus",
+    "p.yaml:6:9: error: Placement a/p: spec.mode: `bogus` is not an allowed value: use one of \
+    single-region, active-active, active-hotstandby, active-passive-warm, weighted-canary"
+)]
+#[case::inside(
+    "mode: single-region\n  healthCheck: {protocol: http}",
+    "p.yaml:7:27: error: Placement a/p: \
+    spec.healthCheck.protocol: `http` is not an allowed value: use one of HTTP, HTTPS, TCP"
+)]
+fn a_value_that_is_not_allowed_is_an_error_with_those_that_are(#[case] field: &str, #[case] message: &str) {
+    let placement = format!(
+        "apiVersion: fingerpost.dev/v1alpha1\nkind: Placement\nmetadata: {{name: p, namespace: a}}\nspec:\n  \
+         hostname: p.example.org\n  {field}\n  regions: [{{name: weu, addresses: [192.0.2.1]}}]\n"
+    );
+    let run = fingerpost(&["check", Folder::with(&[("p.yaml", &placement)]).argument()]);
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.contains(message), "{}", run.stdout);
+}
+
+#[test]
+fn a_kubeconfig_that_cannot_be_read_is_an_error_that_says_why_once() {
+    let run = fingerpost(&["plan", "--kube", "--kubeconfig", "no/such/file"]);
+    assert_eq!(run.code, 1);
+    let expected = "cannot read the kubeconfig no/such/file: No such file or directory (os error 2)\n";
+    assert!(run.stderr.ends_with(expected), "{}", run.stderr);
+    assert_eq!(run.stderr.matches("os error 2").count(), 1, "{}", run.stderr);
+    let broken = Folder::with(&[("config", "clusters: [\n")]);
+    let path = broken.path().join("config");
+    let run = fingerpost(&["plan", "--kube", "--kubeconfig", path.to_str().unwrap()]);
+    assert!(run.stderr.contains("failed to parse kubeconfig"), "{}", run.stderr);
+}
+
 #[test]
 fn nothing_listens_at_a_url_is_an_error_that_says_so() {
     let run = fingerpost(&["plan", "--url", "http://127.0.0.1:1"]);

@@ -108,7 +108,9 @@ fn decode(kind: Kind, object: &Value) -> Result<Object, Problem> {
     decoded.map_err(|error| {
         let path = track.path().to_string();
         let field = if matches!(path.as_str(), "." | "?") { "" } else { path.trim_end_matches(".?") };
-        Problem::new(field, "", error.to_string())
+        let message = error.to_string();
+        let (value, message) = api::unknown_value_in_words(&message).unwrap_or((String::new(), message));
+        Problem::new(field, value, message)
     })
 }
 
