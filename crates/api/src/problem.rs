@@ -65,3 +65,21 @@ impl fmt::Display for Problem {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn allowed_values_are_listed_in_words_whichever_decoder_names_them() {
+        let words =
+            |message| unknown_value_in_words(message).map(|(value, words)| format!("`{value}` {words}"));
+        let several = Some("`x` is not an allowed value: use one of A, B".to_owned());
+        assert_eq!(words("unknown variant `x`, expected one of A, B"), several);
+        assert_eq!(words("unknown variant `x`, expected `A` or `B`"), several);
+        assert_eq!(words("unknown variant `x`, expected one of `A`, `B`"), several);
+        let only = Some("`x` is not an allowed value: use A".to_owned());
+        assert_eq!(words("unknown variant `x`, expected `A`"), only);
+        assert_eq!(words("unknown field `x`, expected `A`"), None);
+    }
+}

@@ -74,6 +74,13 @@ fn a_value_that_is_not_allowed_is_an_error_with_those_that_are(#[case] field: &s
 }
 
 #[test]
+fn a_flag_with_a_value_that_is_not_allowed_is_an_error_with_those_that_are() {
+    let run = fingerpost(&["provider", "--zone", "example.org", "--tsig-algorithm", "md5"]);
+    let allowed = "`md5` is not an allowed value: use one of hmac-sha256, hmac-sha384, hmac-sha512";
+    assert!(run.code != 0 && run.stderr.contains(allowed), "{}", run.stderr);
+}
+
+#[test]
 fn a_kubeconfig_that_cannot_be_read_is_an_error_that_says_why_once() {
     let run = fingerpost(&["plan", "--kube", "--kubeconfig", "no/such/file"]);
     assert_eq!(run.code, 1);
