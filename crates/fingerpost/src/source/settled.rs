@@ -166,20 +166,29 @@ mod tests {
             move || {
                 let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
                 while !stop.load(Ordering::Relaxed) {
-                    file.write_all(b"x").unwrap();
+                    (0..1000).for_each(|_| file.write_all(b"x").unwrap());
+                    sleep(PAUSE);
                 }
             }
         });
-        for _ in 0..20 {
+        // The writer rests now and then, so that some readings find a file that does not grow.
+        let (mut whole_texts, mut whole_parts) = (0, 0);
+        for _ in 0..10_000 {
+            if whole_texts > 0 && whole_parts > 0 {
+                break;
+            }
             if let Ok((stamp, text)) = read(whole(&path)) {
                 assert_eq!(stamp.size(), text.len() as u64);
+                whole_texts += 1;
             }
             let mut length = 0;
             if let Some(stamp) = read_parts(whole(&path), &mut |part| length += part.len() as u64).unwrap() {
                 assert_eq!(stamp.size(), length);
+                whole_parts += 1;
             }
         }
         stop.store(true, Ordering::Relaxed);
         writer.join().unwrap();
+        assert!(whole_texts > 0 && whole_parts > 0, "{whole_texts} texts and {whole_parts} parts were read");
     }
 }
