@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// The text with control and invisible characters escaped and without the passwords of URLs, so that what somebody else
-/// wrote can neither steer a terminal, nor change the order of what a reviewer reads, nor carry a secret into a message.
+/// The text with control and invisible characters escaped and without the passwords of URLs, so that another user's
+/// text can neither control a terminal, nor reorder the text that a reviewer reads, nor carry a secret into a message.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let text = without_passwords(text);
     if !text.contains(needs_escape) {

@@ -5,8 +5,8 @@
 //!                     ▲                                  └──────── saved ──────────────────┘
 //! ```
 //!
-//! It is saved at the first use, so that another host name or path does not turn a process's own records into
-//! somebody else's. Nothing is delivered under an ID that could not be saved: after a restart the process would not know
+//! It is saved at the first use, so that a process recognises its own records after a change of its host name
+//! or path. Nothing is delivered under an ID that could not be saved: after a restart the process would not know
 //! its own records.
 
 use std::path::Path;

@@ -69,36 +69,23 @@ fn labelled<'a>(items: &'a [Value], identity: &[&str]) -> Vec<(String, &'a Value
     items.iter().map(|item| (label(item, identity), item)).collect()
 }
 
-/// What identifies an item, the more the further on: a name and a type, then what lists of records have besides.
-const IDENTITIES: [&[&str]; 3] = [
-    &["name", "fqdn", "dnsName", "hostname", "cidr", "type", "recordType"],
-    &[
-        "name",
-        "fqdn",
-        "dnsName",
-        "hostname",
-        "cidr",
-        "type",
-        "recordType",
-        "setIdentifier",
-        "class",
-        "region",
-    ],
-    &[
-        "name",
-        "fqdn",
-        "dnsName",
-        "hostname",
-        "cidr",
-        "type",
-        "recordType",
-        "setIdentifier",
-        "class",
-        "region",
-        "rdata",
-        "targets",
-    ],
+/// What identifies an item: a name and a type, then what lists of records have besides.
+const IDENTITY: [&str; 12] = [
+    "name",
+    "fqdn",
+    "dnsName",
+    "hostname",
+    "cidr",
+    "type",
+    "recordType",
+    "setIdentifier",
+    "class",
+    "region",
+    "rdata",
+    "targets",
 ];
+/// How much of that is tried: the first that tells all items of a list apart is taken.
+const IDENTITIES: [&[&str]; 3] = [IDENTITY.split_at(7).0, IDENTITY.split_at(10).0, &IDENTITY];
 
 /// The fewest fields that tell the items of each side apart; none where no fields do.
 fn identity(sides: [&[Value]; 2]) -> &'static [&'static str] {

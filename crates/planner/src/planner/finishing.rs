@@ -112,7 +112,7 @@ impl Planner {
         for one in self.wanted(class, zone, name) {
             match &one.set {
                 Some(set) => drop(wanted.insert(one.rtype, Some(set_hash(set)))),
-                // What only stays for now is not written.
+                // A set that is only kept, until its replacement is published, is not written.
                 None => drop(wanted.remove(&one.rtype)),
             }
         }

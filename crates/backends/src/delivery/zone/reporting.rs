@@ -9,8 +9,8 @@ use super::{At, Zone};
 use crate::{Entry, Failure, SetKey};
 
 impl Zone {
-    /// Tells what stands, what is in the way and what is gone. While a write of the name is under way, nothing: it may
-    /// arrive at any moment, and what it did is taken in with its outcome.
+    /// Reports which records of a name are published, blocked or absent. While a write of the name is under way, it
+    /// reports nothing: the write may take effect at any moment, and its outcome is processed later.
     pub(super) fn tell_situation(&mut self, name: &Name, situation: &Situation, at: At<'_>) {
         let must_look = self.active.get(name).is_some_and(|active| active.look);
         if situation.is_unknown || must_look || self.is_under_way(name) {
